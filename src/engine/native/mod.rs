@@ -1,0 +1,1 @@
+//! The engine that is built in.

@@ -1,0 +1,18 @@
+//! Words: the transcript shape that flower shares with other transcript tools.
+//!
+//! An entry is its raw text plus a few fields read from it. The raw text is what is stored, so that
+//! nothing a model said is lost in a detour through a JSON tree (lone surrogates, long numbers, key order).
+
+mod block;
+mod draft;
+mod entry;
+mod key;
+mod raw;
+mod usage;
+
+pub use block::{Block, Body};
+pub use draft::{Draft, DraftKind, Origin};
+pub use entry::{Entry, EntryError, Message};
+pub use key::{SessionKey, new_id, project_key};
+pub use raw::{RawObject, decode_string};
+pub use usage::Usage;
