@@ -1,1 +1,23 @@
-//! To be written.
+//! Life: keeps one step going, and keeps the books about it.
+//!
+//! A step is one conversation with one role, from its prompt to its result. The runtime opens it through
+//! the engine, stands between the engine and the world as its host, tries again where that helps, and
+//! writes down what happened: `manifest.json` for what was done, `lineage.json` for what to go on with.
+
+mod attempt;
+mod host;
+mod lease;
+mod lineage;
+mod manifest;
+mod patience;
+mod record;
+mod session;
+mod step;
+
+pub use attempt::{Assignment, Limits, Parts, Runtime, Session};
+pub use lease::Lease;
+pub use lineage::{Lineage, LineageState};
+pub use manifest::Manifest;
+pub use patience::Patience;
+pub use record::{RecordError, RunFolder};
+pub use step::StepResult;

@@ -1,0 +1,258 @@
+//! The words of the command line as types. Help texts stand on the arguments.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::language::Language;
+
+/// Runs a coding agent for hours or days on one task and brings it home.
+///
+/// `flower "make the tests pass"` asks until the request is clear, writes a brief and a goal,
+/// lets subagents do the work, and has a judge send it back until it holds.
+#[derive(Debug, Parser)]
+#[command(name = "flower", version, subcommand_required = true)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) global: Global,
+    #[command(subcommand)]
+    pub(super) command: Command,
+}
+
+/// Flags that stand before or after the command.
+#[derive(Debug, Args)]
+pub(super) struct Global {
+    /// Where the agent works; made where it is missing. Default: the current directory
+    #[arg(short, long, global = true, value_name = "DIR")]
+    pub(super) workspace: Option<PathBuf>,
+    /// Where the records lie, relative to the current directory. Default: runs
+    #[arg(short, long, global = true, value_name = "DIR")]
+    pub(super) run_dir: Option<PathBuf>,
+    /// Also show what subagents say, results of tools, prompts, and the effective credentials (masked)
+    #[arg(short, long, global = true)]
+    pub(super) verbose: bool,
+    /// What stdout gets: text to read, one JSON object at the end, or one per event
+    #[arg(long, global = true, value_enum)]
+    pub(super) output: Option<OutputFormat>,
+    /// Most US dollars for the whole run
+    #[arg(long, short = 'b', global = true, value_name = "USD", value_parser = amount)]
+    pub(super) budget: Option<f64>,
+    /// Most replies of the model on main threads for the whole run
+    #[arg(long, global = true, value_name = "N")]
+    pub(super) max_turns: Option<u32>,
+    /// Longest time for the whole run: 90s, 30m, 8h, 2d
+    #[arg(long, global = true, value_name = "DURATION", value_parser = duration)]
+    pub(super) max_time: Option<Duration>,
+    /// What talks to the model
+    #[arg(long, global = true, value_enum)]
+    pub(super) engine: Option<EngineName>,
+    /// Language of what flower says: en, zh, ru
+    #[arg(long, global = true, value_parser = language)]
+    pub(super) lang: Option<Language>,
+    /// Colours
+    #[arg(long, global = true, value_enum)]
+    pub(super) color: Option<Color>,
+    /// Keep a workbench in the run folder (only for `once`)
+    #[arg(short = 'W', long, global = true)]
+    pub(super) workbench: bool,
+}
+
+/// Formats of stdout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum OutputFormat {
+    Text,
+    Json,
+    StreamJson,
+}
+
+/// Engines by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum EngineName {
+    Auto,
+    Native,
+}
+
+/// When to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum Color {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Command {
+    /// The whole chain: clarify, set a goal, work, judge; the default
+    Go(GoArgs),
+    /// One agent, one task, no chain
+    Once(OnceArgs),
+    /// The whole chain on a small repository, offline, without a key
+    Demo(DemoArgs),
+    /// Every setting with its effective value and where it comes from
+    Config(super::config::ConfigArgs),
+    /// The model endpoint that is built in
+    Gate(super::gate::GateArgs),
+    /// A workflow from a YAML file (not there yet)
+    #[command(hide = true)]
+    Run(Later),
+    #[command(hide = true)]
+    Setup(Later),
+    #[command(hide = true)]
+    Doctor(Later),
+    #[command(hide = true)]
+    Sessions(Later),
+    #[command(hide = true)]
+    Report(Later),
+    #[command(hide = true)]
+    Completions(Later),
+}
+
+/// Arguments of a command that is promised but not there.
+#[derive(Debug, Args)]
+pub(super) struct Later {
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    words: Vec<std::ffi::OsString>,
+}
+
+/// `flower go`
+#[derive(Debug, Args)]
+pub(super) struct GoArgs {
+    /// The request; without one the work goes on where it stopped
+    pub(super) ask: Option<String>,
+    /// Most questions to you while the request is clarified; negative means no limit
+    #[arg(long, value_name = "N", default_value_t = -1, allow_hyphen_values = true)]
+    pub(super) asks: i64,
+    /// Rounds of work and judgement
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(super) rounds: u32,
+    /// Work without goal and judge
+    #[arg(long)]
+    pub(super) no_goal: bool,
+    /// Let the judge run commands, in a throw-away copy of the workspace
+    #[arg(long)]
+    pub(super) judge_can_run: bool,
+    /// Seconds to wait for an answer; 0 means nobody is there
+    #[arg(long, value_name = "SEC", allow_hyphen_values = true, value_parser = seconds)]
+    pub(super) timeout: Option<f64>,
+    /// Begin anew; brief, goal and lineage go to the archive
+    #[arg(long)]
+    pub(super) new: bool,
+    /// Stop after the brief
+    #[arg(long)]
+    pub(super) clarify_only: bool,
+}
+
+/// `flower once`
+#[derive(Debug, Args)]
+pub(super) struct OnceArgs {
+    /// The task; `-` reads it from standard input
+    pub(super) prompt: String,
+    /// Instructions for the agent
+    #[arg(short, long, default_value = "")]
+    pub(super) instructions: String,
+    /// Tools that it may use, separated by commas
+    #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "Read,Glob,Grep")]
+    pub(super) tools: Vec<String>,
+    /// Continue a stored session
+    #[arg(long, value_name = "ID")]
+    pub(super) resume: Option<String>,
+}
+
+/// `flower demo`
+#[derive(Debug, Args)]
+pub(super) struct DemoArgs {
+    /// Where to put the repository and the records; must not exist. Default: flower-demo, or the next
+    /// free name
+    pub(super) dir: Option<PathBuf>,
+}
+
+impl Arguments {
+    /// A flag that has no effect where it stands is a mistake, never silence.
+    pub(super) fn misplaced(&self) -> Option<String> {
+        let global = &self.global;
+        let (name, takes): (&str, &[&str]) = match self.command {
+            Command::Go(_) => ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color"]),
+            Command::Once(_) => {
+                ("once", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W"])
+            }
+            Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color"]),
+            Command::Config(_) => ("config", &[]),
+            Command::Gate(_) => ("gate", &[]),
+            // Not there yet, which is said whatever the flags are.
+            _ => return None,
+        };
+        let limits =
+            global.budget.is_some() || global.max_turns.is_some() || global.max_time.is_some();
+        let given = [
+            ("-w", global.workspace.is_some(), "`flower go` and `flower once`"),
+            ("-r", global.run_dir.is_some(), "`flower go` and `flower once`"),
+            ("-v", global.verbose, "`flower go`, `flower once` and `flower demo`"),
+            ("--output", global.output.is_some(), "`flower go`, `flower once` and `flower demo`"),
+            ("limits", limits, "`flower go`, `flower once` and `flower demo`"),
+            ("--engine", global.engine.is_some(), "`flower go` and `flower once`"),
+            ("--color", global.color.is_some(), "`flower go`, `flower once` and `flower demo`"),
+            ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
+        ];
+        let (flag, _, home) = given.iter().find(|(flag, on, _)| *on && !takes.contains(flag))?;
+        let flag = if *flag == "limits" { "--budget, --max-turns or --max-time" } else { flag };
+        Some(format!("{flag} has no effect on `flower {name}`; it belongs to {home}"))
+    }
+}
+
+fn language(code: &str) -> Result<Language, String> {
+    Language::from_code(code).ok_or_else(|| "one of en, zh, ru".into())
+}
+
+fn amount(text: &str) -> Result<f64, String> {
+    match text.trim_start_matches('$').parse::<f64>() {
+        Ok(usd) if usd.is_finite() && usd >= 0.0 => Ok(usd),
+        _ => Err("an amount in US dollars, such as 2.50".into()),
+    }
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(seconds) if seconds.is_finite() => Ok(seconds),
+        _ => Err("a number of seconds, such as 600".into()),
+    }
+}
+
+/// A number with a unit; without one, seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err("a time such as 90s, 30m, 8h or 2d".into()),
+    };
+    digits
+        .parse::<f64>()
+        .ok()
+        .filter(|number| *number > 0.0)
+        .and_then(|number| Duration::try_from_secs_f64(number * factor).ok())
+        .ok_or_else(|| "a time such as 90s, 30m, 8h or 2d".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("90"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("1.5h"), Ok(Duration::from_secs(5400)));
+        for bad in ["", "h", "-1s", "1w", "1 h", "NaN", "infd"] {
+            assert!(duration(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The one place that picks concrete parts: settings, store, engine, the way to the person.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+
+use super::args::Global;
+use super::output::Output;
+use crate::engine::native::Native;
+use crate::event::Sink;
+use crate::human::{Channel, ChannelOptions};
+use crate::language::Language;
+use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime};
+use crate::settings::{Endpoint, Environment, Settings};
+use crate::store::{SessionStore, SqliteStore};
+use crate::workbench::Workbench;
+
+/// What is known before anything runs.
+pub(super) struct House {
+    pub(super) settings: Arc<Settings>,
+    pub(super) language: Language,
+    pub(super) current_dir: PathBuf,
+}
+
+/// Where a run happens.
+pub(super) struct Place {
+    pub(super) workspace: PathBuf,
+    pub(super) folder: RunFolder,
+    pub(super) store: Arc<SqliteStore>,
+}
+
+impl House {
+    /// Reads the environment and the files that belong to it, once.
+    pub(super) fn look(global: &Global) -> anyhow::Result<Self> {
+        let current_dir = std::env::current_dir().context("the current directory is gone")?;
+        let executable = std::env::current_exe().and_then(|path| path.canonicalize());
+        let environment = Environment {
+            variables: std::env::vars_os().collect(),
+            current_dir: current_dir.clone(),
+            executable: executable.unwrap_or_default(),
+        };
+        let settings = Arc::new(Settings::resolve(&environment));
+        let language = global.lang.unwrap_or_else(|| settings.language());
+        Ok(Self { settings, language, current_dir })
+    }
+
+    /// Where throw-away copies go.
+    pub(super) fn scratch(&self) -> PathBuf {
+        std::env::temp_dir()
+    }
+
+    /// The settings' waits as the runtime's patience.
+    fn patience(&self) -> Patience {
+        let default = Patience::default();
+        Patience {
+            base: self.settings.duration("FLOWER_RETRY_BASE").unwrap_or(default.base),
+            longest: self.settings.duration("FLOWER_RETRY_MAX").unwrap_or(default.longest),
+            ..default
+        }
+    }
+
+    /// The person's channel for this workbench.
+    pub(super) fn channel(
+        &self,
+        workbench: &Workbench,
+        max_asks: Option<u32>,
+        timeout: Option<Duration>,
+        sink: Sink,
+    ) -> Channel {
+        let seconds = timeout.or_else(|| self.settings.duration("FLOWER_ASK_TIMEOUT"));
+        Channel::new(ChannelOptions {
+            max_asks,
+            timeout: seconds,
+            log_path: Some(workbench.questions_path()),
+            amend_path: Some(workbench.brief_path()),
+            sink,
+            language: self.language,
+        })
+    }
+
+    /// Puts the runtime together.
+    pub(super) fn runtime(
+        &self,
+        place: &Place,
+        endpoint: Endpoint,
+        extras: Extras,
+    ) -> anyhow::Result<Runtime> {
+        let engine = Native::new(endpoint, Arc::clone(&self.settings))?;
+        let mut tool_environment = self.settings.tool_environment();
+        tool_environment.extend(extras.tool_environment);
+        let parts = Parts {
+            engine: Arc::new(engine),
+            store: Arc::clone(&place.store) as Arc<dyn SessionStore>,
+            folder: place.folder.clone(),
+            workspace: place.workspace.clone(),
+            workbench: extras.workbench,
+            channel: extras.channel,
+            sink: extras.sink,
+            language: self.language,
+            patience: self.patience(),
+            tool_environment,
+        };
+        Ok(Runtime::new(parts, extras.limits)?)
+    }
+}
+
+/// What differs between commands.
+pub(super) struct Extras {
+    pub(super) workbench: Option<Arc<Workbench>>,
+    pub(super) channel: Option<Channel>,
+    pub(super) sink: Sink,
+    pub(super) limits: Limits,
+    pub(super) tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+}
+
+impl Place {
+    /// Makes and opens the folders; fails before anything is spent.
+    pub(super) fn open(workspace: &Path, run_dir: &Path) -> anyhow::Result<Self> {
+        std::fs::create_dir_all(workspace)
+            .with_context(|| format!("the workspace {} cannot be made", workspace.display()))?;
+        let workspace = workspace
+            .canonicalize()
+            .with_context(|| format!("the workspace {} cannot be read", workspace.display()))?;
+        let folder = RunFolder::open(run_dir)?;
+        let store = Arc::new(SqliteStore::open(&folder.file("sessions.db"))?);
+        Ok(Self { workspace, folder, store })
+    }
+}
+
+/// The limits that the flags name.
+pub(super) fn limits(global: &Global) -> Limits {
+    Limits {
+        budget_usd: global.budget,
+        max_turns: global.max_turns,
+        max_time: global.max_time,
+    }
+}
+
+/// Warnings of the settings, once, where a person can see them.
+pub(super) fn warn(house: &House, output: &Output) {
+    for warning in house.settings.warnings() {
+        output.warn(&warning.text(house.language));
+    }
+}

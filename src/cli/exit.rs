@@ -1,0 +1,165 @@
+//! Exit codes and the last line.
+
+use serde_json::{Value, json};
+
+use crate::engine::{Fault, Limit, Remedy};
+use crate::language::Language;
+use crate::runtime::{Runtime, StepResult};
+use crate::transcript::Usage;
+use crate::workflow::Outcome;
+
+/// Done.
+pub(super) const DONE: u8 = 0;
+/// flower could not do it.
+pub(super) const FAILED: u8 = 1;
+/// The command line is wrong.
+pub(super) const USAGE: u8 = 2;
+/// Not achieved within the rounds.
+pub(super) const NOT_ACHIEVED: u8 = 3;
+/// Judged unreachable, nobody there to decide.
+pub(super) const UNREACHABLE: u8 = 4;
+/// A limit of the user's was reached.
+pub(super) const LIMIT: u8 = 5;
+/// Gave up waiting; the same command again goes on.
+pub(super) const GAVE_UP: u8 = 75;
+
+/// How a run ended, for people and machines.
+pub(super) struct Ending {
+    pub(super) code: u8,
+    /// One word for machines: achieved, failed, limit, …
+    pub(super) outcome: &'static str,
+    /// A finer word: credentials, network, budget, …; empty where there is nothing to add.
+    pub(super) class: &'static str,
+    /// One sentence for people.
+    pub(super) sentence: String,
+}
+
+impl Ending {
+    /// Of the whole chain.
+    pub(super) fn of_flow(outcome: &Outcome, language: Language) -> Self {
+        let text = |key: &str, values: &[(&str, &str)]| language.text(key, values);
+        let (code, name, sentence) = match outcome {
+            Outcome::Achieved { round } => {
+                (DONE, "achieved", text("cli.achieved", &[("round", &round.to_string())]))
+            }
+            Outcome::AlreadyAchieved => (DONE, "already_achieved", text("cli.already_achieved", &[])),
+            Outcome::Clarified => (DONE, "clarified", text("cli.clarified", &[])),
+            Outcome::Worked => (DONE, "worked", text("cli.worked", &[])),
+            Outcome::NotAchieved { rounds, reason } => (
+                NOT_ACHIEVED,
+                "not_achieved",
+                text("cli.not_achieved", &[("rounds", &rounds.to_string()), ("reason", reason)]),
+            ),
+            Outcome::Unreachable { reason } => {
+                (UNREACHABLE, "unreachable", text("cli.unreachable", &[("reason", reason)]))
+            }
+            Outcome::Incomplete { step, missing } => (
+                FAILED,
+                "incomplete",
+                text("cli.incomplete", &[("step", step), ("missing", &missing.join(", "))]),
+            ),
+            Outcome::Unjudged { reason } => {
+                (FAILED, "unjudged", text("cli.unjudged", &[("reason", reason)]))
+            }
+            Outcome::Failed(result) => return Self::of_failure(result, language),
+        };
+        Self { code, outcome: name, class: "", sentence }
+    }
+
+    /// Of one step that went well.
+    pub(super) fn done(language: Language) -> Self {
+        Self {
+            code: DONE,
+            outcome: "done",
+            class: "",
+            sentence: language.text("cli.done", &[]),
+        }
+    }
+
+    /// Of a step that failed.
+    pub(super) fn of_failure(result: &StepResult, language: Language) -> Self {
+        let fault = result.fault.clone().unwrap_or(Fault::Protocol);
+        let class = class_of(&fault);
+        let (code, outcome) = match (&fault, fault.remedy()) {
+            (Fault::Limit(_), _) => (LIMIT, "limit"),
+            // What patience could not outlast may be over tomorrow.
+            (_, Remedy::Retry { .. }) => (GAVE_UP, "gave_up"),
+            _ => (FAILED, "failed"),
+        };
+        let error = result.error.clone().unwrap_or_default();
+        let sentence =
+            language.text(&format!("cli.{outcome}"), &[("step", &result.step), ("error", &error)]);
+        Self { code, outcome, class, sentence }
+    }
+
+    /// The last line of the JSON formats.
+    pub(super) fn last_line(&self, runtime: &Runtime) -> Value {
+        let results = runtime.manifest().results();
+        let mut usage = Usage::default();
+        for result in &results {
+            usage.add(&result.usage);
+        }
+        let folder = &runtime.parts().folder;
+        let started = results.first().map_or(0.0, |first| first.started_at);
+        let ended = results.last().map_or(0.0, |last| last.ended_at);
+        json!({
+            "kind": "end",
+            "outcome": self.outcome,
+            "class": self.class,
+            "exit_code": self.code,
+            "message": self.sentence,
+            "text": results.last().map_or("", |last| last.text.as_str()),
+            "run": runtime.manifest().run_id(),
+            "sessions": results.iter()
+                .filter_map(|r| Some(json!({"step": r.step, "session_id": r.session_id.as_ref()?})))
+                .collect::<Vec<_>>(),
+            "cost_usd": total_cost(&results),
+            "cost_known": results.iter().all(|r| r.cost_known),
+            "usage": usage,
+            "num_turns": results.iter().map(|r| r.num_turns).sum::<u32>(),
+            "duration_s": ((ended - started) * 100.0).round() / 100.0,
+            "paths": {
+                "workspace": runtime.parts().workspace,
+                "run_dir": folder.path(),
+                "manifest": folder.file("manifest.json"),
+                "sessions": folder.file("sessions.db"),
+                "workbench": runtime.parts().workbench.as_ref().map(|w| w.root().to_owned()),
+            },
+        })
+    }
+}
+
+/// US dollars of several steps, four decimals.
+pub(super) fn total_cost(results: &[StepResult]) -> f64 {
+    (results.iter().map(|r| r.cost_usd).sum::<f64>() * 10_000.0).round() / 10_000.0
+}
+
+/// The cost of several steps in words.
+pub(super) fn cost_text(results: &[StepResult], language: Language) -> String {
+    let cost = format!("${:.4}", total_cost(results));
+    match results.iter().all(|r| r.cost_known) {
+        true => cost,
+        false => language.text("cli.cost_at_least", &[("cost", &cost)]),
+    }
+}
+
+fn class_of(fault: &Fault) -> &'static str {
+    match fault {
+        Fault::Credentials => "credentials",
+        Fault::Refused => "refused",
+        Fault::NotFound => "not_found",
+        Fault::BadRequest => "bad_request",
+        Fault::Overflow => "overflow",
+        Fault::NoCredit => "no_credit",
+        Fault::RateLimited { .. } => "rate_limited",
+        Fault::Overloaded { .. } => "overloaded",
+        Fault::Server => "server",
+        Fault::Network => "network",
+        Fault::Timeout => "timeout",
+        Fault::Protocol => "protocol",
+        Fault::Limit(Limit::Turns) => "turns",
+        Fault::Limit(Limit::Budget) => "budget",
+        Fault::Limit(Limit::Time) => "time",
+        Fault::Store => "store",
+    }
+}

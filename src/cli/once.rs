@@ -1,0 +1,116 @@
+//! `flower once`: one agent, one task, no chain.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use super::args::{Global, OnceArgs};
+use super::assemble::{Extras, House, Place, limits, warn};
+use super::exit::{self, Ending};
+use super::output::{Audience, Output, complain};
+use super::{signal, trust};
+use crate::role;
+use crate::runtime::{Assignment, Lease, Session};
+use crate::store::SessionStore;
+use crate::workbench::Workbench;
+
+/// The manifest row and the name of the agent, as the reference program has them.
+const STEP: &str = "ad-hoc";
+
+/// The command.
+pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> {
+    let house = House::look(global)?;
+    let output = Arc::new(Output::new(global, house.language, Audience::Reader));
+    warn(&house, &output);
+    let prompt = match args.prompt.as_str() {
+        "-" => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text)?;
+            text
+        }
+        words => words.to_owned(),
+    };
+    if prompt.trim().is_empty() {
+        complain(&house.language.text("cli.nothing_asked_once", &[]));
+        return Ok(ExitCode::from(exit::FAILED));
+    }
+    if !trust::project_env(&house)? {
+        return Ok(ExitCode::from(exit::FAILED));
+    }
+    let endpoint = match house.settings.endpoint() {
+        Ok(endpoint) => endpoint,
+        Err(missing) => {
+            complain(&missing.text(house.language));
+            return Ok(ExitCode::from(exit::FAILED));
+        }
+    };
+    let workspace = global.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
+    let run_dir = global.run_dir.clone().unwrap_or_else(|| PathBuf::from("runs"));
+    let place = Place::open(&house.current_dir.join(workspace), &house.current_dir.join(run_dir))?;
+    let workbench = match global.workbench {
+        true => {
+            let root = place.folder.file("workbench");
+            Some(Arc::new(Workbench::open(&root, &place.workspace, house.language)?))
+        }
+        false => None,
+    };
+    let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let code = tokio.block_on(async {
+        let extras = Extras {
+            workbench,
+            channel: None,
+            sink: output.sink(),
+            limits: limits(global),
+            tool_environment: Vec::new(),
+        };
+        let runtime = house.runtime(&place, endpoint, extras)?;
+        let mut role = role::once(house.language, &args.instructions, &args.tools);
+        role.workbench = global.workbench;
+        let (session, _lease) = match &args.resume {
+            None => (Session::New, None),
+            Some(id) => {
+                if !place.store.has_session(runtime.project(), id).await? {
+                    complain(&house.language.text("cli.no_session", &[("id", id)]));
+                    return Ok(exit::FAILED);
+                }
+                let Some(lease) = Lease::take(&place.folder, id) else {
+                    complain(&house.language.text("cli.session_in_use", &[("id", id)]));
+                    return Ok(exit::FAILED);
+                };
+                (Session::Resume(id.clone()), Some(lease))
+            }
+        };
+        let step = runtime.run(Assignment {
+            label: STEP.to_owned(),
+            step: STEP,
+            round: 1,
+            role: &role,
+            prompt,
+            session,
+            folder: None,
+            on_session: &|_| {},
+        });
+        let result = tokio::select! {
+            result = step => result?,
+            signal = signal::Ending::wait() => {
+                runtime.manifest().rescue("killed-by-signal")?;
+                place.store.close().await?;
+                complain(&house.language.text("cli.interrupted", &[]));
+                signal?.die()
+            }
+        };
+        let ending = match result.ok {
+            true => Ending::done(house.language),
+            false => Ending::of_failure(&result, house.language),
+        };
+        output.answer(&result.text);
+        if !result.ok {
+            complain(&ending.sentence);
+        }
+        output.end(&ending.last_line(&runtime));
+        place.store.close().await?;
+        anyhow::Ok(ending.code)
+    })?;
+    Ok(ExitCode::from(code))
+}

@@ -1,0 +1,179 @@
+//! Text that cannot hurt a terminal, in lines that fit.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Only printable characters: no control of the terminal comes from a model, a tool or a file.
+///
+/// Whole escape sequences go, not only their first byte, so that nothing of them is left as litter.
+/// Marks that reorder text are dropped too: they can make a command look like another one.
+pub(crate) fn clean(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\n' => out.push('\n'),
+            '\t' => out.push(' '),
+            '\u{1b}' => skip_escape(&mut chars),
+            '\u{9b}' => skip_csi(&mut chars),
+            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
+
+fn skip_escape(chars: &mut Chars<'_>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            skip_csi(chars);
+        }
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            chars.next();
+            skip_string(chars);
+        }
+        Some(' '..='/') => {
+            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
+            chars.next_if(|c| ('0'..='~').contains(c));
+        }
+        Some('0'..='~') => {
+            chars.next();
+        }
+        _ => {}
+    }
+}
+
+/// Parameters up to the final letter.
+fn skip_csi(chars: &mut Chars<'_>) {
+    while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
+    chars.next_if(|c| ('@'..='~').contains(c));
+}
+
+/// A string sequence up to BEL or ST; one without an end swallows no more than its line.
+fn skip_string(chars: &mut Chars<'_>) {
+    while let Some(c) = chars.next_if(|c| *c != '\n') {
+        match c {
+            '\u{7}' | '\u{9c}' => return,
+            '\u{1b}' => {
+                chars.next_if(|c| *c == '\\');
+                return;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Breaks clean text into lines of at most `width` columns; `first` stands before the first, `rest` before
+/// all others.
+pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.lines() {
+        let mut line = String::from(if lines.is_empty() { first } else { rest });
+        let mut empty = true;
+        for token in tokens(paragraph) {
+            let word = token.trim_end();
+            if !empty && line.width() + word.width() > width {
+                lines.push(std::mem::replace(&mut line, rest.to_owned()).trim_end().to_owned());
+                empty = true;
+            }
+            if empty && token.trim().is_empty() && line.trim().is_empty() && !lines.is_empty() {
+                continue;
+            }
+            for c in token.chars() {
+                if line.width() + c.width().unwrap_or(0) > width {
+                    if c == ' ' {
+                        continue;
+                    }
+                    lines.push(std::mem::replace(&mut line, rest.to_owned()).trim_end().to_owned());
+                }
+                line.push(c);
+            }
+            empty = false;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    lines
+}
+
+/// Words with the spaces behind them; each wide character is a word, since such scripts have no spaces.
+fn tokens(text: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut start = 0;
+    let mut in_space = false;
+    for (at, c) in text.char_indices() {
+        let wide = c.width() == Some(2);
+        if at > start && ((in_space && c != ' ') || wide) {
+            tokens.push(&text[start..at]);
+            start = at;
+        }
+        in_space = c == ' ' || wide;
+    }
+    if start < text.len() {
+        tokens.push(&text[start..]);
+    }
+    tokens
+}
+
+/// One line of at most `width` columns, cut with three dots.
+pub(super) fn one_line(text: &str, width: usize) -> String {
+    let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.width() <= width {
+        return flat;
+    }
+    let mut out = String::new();
+    for c in flat.chars() {
+        if out.width() + c.width().unwrap_or(0) + 3 > width {
+            break;
+        }
+        out.push(c);
+    }
+    out + "..."
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_moves_a_terminal_gets_through() {
+        for (hostile, left) in [
+            ("a\u{1b}[2Jb", "ab"),
+            ("a\u{1b}[1;31mb\u{1b}[0m", "ab"),
+            ("\u{1b}]0;title\u{7}x", "x"),
+            ("\u{1b}]52;c;aGk=\u{1b}\\x", "x"),
+            ("\u{1b}Pq#0~~\u{1b}\\x", "x"),
+            ("\u{1b}[?25lx\u{1b}(0y", "xy"),
+            ("bell\u{7}\rback\u{8}", "bellback"),
+            ("\u{9b}2Jx\u{9d}t\u{9c}y", "xy"),
+            ("abc\u{202e}def", "abcdef"),
+            ("\u{1b}", ""),
+            ("\u{1b}]never ends\nnext", "\nnext"),
+        ] {
+            assert_eq!(clean(hostile), left, "{hostile:?}");
+        }
+    }
+
+    #[test]
+    fn lines_fit_and_hang() {
+        let lines = wrap("one two three four", 12, "* ", "  ");
+        assert_eq!(lines, ["* one two", "  three four"]);
+        assert_eq!(wrap("中文没有空格", 8, "", ""), ["中文没有", "空格"]);
+        assert_eq!(wrap("aaaaaaaaaa", 4, "", ""), ["aaaa", "aaaa", "aa"]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_line_is_too_wide_and_no_control_survives(text in "\\PC{0,80}|.{0,80}", width in 10usize..60) {
+            let cleaned = clean(&text);
+            proptest::prop_assert!(cleaned.chars().all(|c| c == '\n' || !c.is_control()));
+            for line in wrap(&cleaned, width, "", "  ") {
+                proptest::prop_assert!(line.width() <= width, "{:?}", line);
+            }
+            proptest::prop_assert!(one_line(&cleaned, width).width() <= width);
+        }
+    }
+}

@@ -1,0 +1,346 @@
+//! One step from its prompt to its result: attempts, waits, limits.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::host::StepHost;
+use super::manifest::Manifest;
+use super::patience::Patience;
+use super::record::{RecordError, RunFolder};
+use super::session;
+use super::step::StepResult;
+use crate::engine::{
+    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, HostTool, Limit, Opening,
+    TurnEnd,
+};
+use crate::event::{Event, Sink};
+use crate::guard::{Rules, SpillRule};
+use crate::human::Channel;
+use crate::language::Language;
+use crate::role::{Role, prompt};
+use crate::store::SessionStore;
+use crate::transcript::{SessionKey, new_id, project_key};
+use crate::workbench::Workbench;
+
+/// What a runtime is put together from.
+pub struct Parts {
+    /// Talks to the model.
+    pub engine: Arc<dyn Engine>,
+    /// Keeps the transcripts.
+    pub store: Arc<dyn SessionStore>,
+    /// Where the records lie.
+    pub folder: RunFolder,
+    /// Where the agent works, resolved.
+    pub workspace: PathBuf,
+    /// Where it keeps its notes; nothing for a single task without one.
+    pub workbench: Option<Arc<Workbench>>,
+    /// The way to the person.
+    pub channel: Option<Channel>,
+    /// Where news goes.
+    pub sink: Sink,
+    /// The language of prompts.
+    pub language: Language,
+    /// Waits between attempts.
+    pub patience: Patience,
+    /// Environment of the agent's tools, complete.
+    pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+}
+
+/// Limits of the whole run: subagents, judge and retries count.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// US dollars.
+    pub budget_usd: Option<f64>,
+    /// Replies of the model on main threads.
+    pub max_turns: Option<u32>,
+    /// From the start of the run.
+    pub max_time: Option<Duration>,
+}
+
+/// What one step is to do.
+pub struct Assignment<'a> {
+    /// The manifest row, `work#round2`.
+    pub label: String,
+    /// The step as the gate is told, `work` or `work.judge`.
+    pub step: &'a str,
+    /// The round of work and judgement, from 1.
+    pub round: u32,
+    /// Who does it.
+    pub role: &'a Role,
+    /// With which words.
+    pub prompt: String,
+    /// In which conversation.
+    pub session: Session,
+    /// Somewhere else than in the workspace: the judge's copy.
+    pub folder: Option<PathBuf>,
+    /// Called with the session's id before the first request.
+    pub on_session: &'a (dyn Fn(&str) + Send + Sync),
+}
+
+/// Which conversation a step has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Session {
+    /// A new one.
+    New,
+    /// A stored one, continued.
+    Resume(String),
+}
+
+/// Spill threshold in characters (core.md U-1).
+const SPILL_THRESHOLD: usize = 4000;
+
+/// Runs steps and keeps the books.
+pub struct Runtime {
+    pub(super) parts: Parts,
+    manifest: Manifest,
+    limits: Limits,
+    started: Instant,
+    project: String,
+}
+
+impl Runtime {
+    /// Begins a run in the folder; fails before anything is spent where its manifest cannot be read.
+    pub fn new(parts: Parts, limits: Limits) -> Result<Self, RecordError> {
+        Ok(Self {
+            manifest: Manifest::open(&parts.folder)?,
+            project: project_key(&parts.workspace),
+            started: Instant::now(),
+            limits,
+            parts,
+        })
+    }
+
+    /// The parts it was made of.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
+    }
+
+    /// Rows of this run.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// Under which project the sessions are stored.
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
+    /// Runs one step to its end. What goes wrong with the model is in the result; an error means that
+    /// the record could not be written.
+    pub async fn run(&self, assignment: Assignment<'_>) -> Result<StepResult, RecordError> {
+        let mut result = self.manifest.begin(&assignment.label);
+        let key = match &assignment.session {
+            Session::New => SessionKey::main(&self.project, new_id()),
+            Session::Resume(id) => SessionKey::main(&self.project, id),
+        };
+        result.resumed = assignment.session != Session::New;
+        result.session_id = Some(key.session.clone());
+        self.manifest.note(&result);
+        (assignment.on_session)(&key.session);
+        match self.attempts(&assignment, &key, &mut result).await {
+            Ok(end) => {
+                result.ok = true;
+                result.text = end.text;
+                result.context = end.context;
+            }
+            Err(error) => {
+                result.error = Some(error.message.clone());
+                result.fault = Some(error.fault);
+            }
+        }
+        result.end();
+        self.manifest.end(result.clone())?;
+        Ok(result)
+    }
+
+    /// Tries until it works, or until trying again does not help.
+    async fn attempts(
+        &self,
+        assignment: &Assignment<'_>,
+        key: &SessionKey,
+        result: &mut StepResult,
+    ) -> Result<TurnEnd, EngineError> {
+        let mut words = assignment.prompt.clone();
+        loop {
+            result.attempts += 1;
+            let error = match self.attempt(assignment, key, &words, result).await {
+                Ok(end) => return Ok(end),
+                Err(error) => error,
+            };
+            result.errors.push(error.message.clone());
+            let Some(wait) = self.parts.patience.wait(&error.fault.remedy(), result.attempts)
+            else {
+                return Err(error);
+            };
+            self.parts.sink.tell(Event::Retry {
+                step: assignment.label.clone(),
+                attempt: result.attempts + 1,
+                text: self.parts.language.text(
+                    "runtime.retry",
+                    &[("reason", &error.message), ("seconds", &format!("{:.0}", wait.as_secs_f64()))],
+                ),
+            });
+            self.in_time(tokio::time::sleep(wait)).await?;
+            // What the model had finished saying is stored; the rest of the step goes on from there.
+            words = prompt::resume(self.parts.language);
+        }
+    }
+
+    /// One conversation from opening to its end.
+    async fn attempt(
+        &self,
+        assignment: &Assignment<'_>,
+        key: &SessionKey,
+        words: &str,
+        result: &mut StepResult,
+    ) -> Result<TurnEnd, EngineError> {
+        let stored = self.parts.store.load(key).await.map_err(store_failed)?.unwrap_or_default();
+        let resume = stored.iter().any(|entry| matches!(entry.kind.as_str(), "user" | "assistant"));
+        // A first attempt that failed before anything was stored says what it wanted to say.
+        let words = if resume { words } else { &assignment.prompt };
+        let desk = self.parts.workbench.as_deref().filter(|_| assignment.role.workbench);
+        if let Some(desk) = desk {
+            desk.refresh_index().map_err(|e| EngineError::new(Fault::Store, e.to_string()))?;
+        }
+        let index = desk.map(Workbench::prompt_block);
+        let fixed = session::instructions(&stored);
+        let instructions = match &fixed {
+            Some(instructions) => instructions.clone(),
+            None => {
+                let instructions = session::compose(&assignment.role.instructions, index.as_deref());
+                let entry = session::entry(key, &instructions).map_err(store_failed)?;
+                self.parts.store.append(key, &[entry]).await.map_err(store_failed)?;
+                instructions
+            }
+        };
+        let prompt = match (&fixed, &index) {
+            (Some(fixed), Some(index)) => session::with_news(words, fixed, index),
+            _ => words.to_owned(),
+        };
+        let host = Arc::new(self.host(assignment));
+        let opening = self.opening(assignment, key, resume, instructions);
+        let mut conversation = self.parts.engine.open(opening, host).await?;
+        let end = self.in_time(conversation.turn(&prompt)).await;
+        self.book(conversation.as_ref(), result);
+        end?
+    }
+
+    /// Waits for something, but no longer than the run may last.
+    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
+        let Some(limit) = self.limits.max_time else { return Ok(work.await) };
+        tokio::time::timeout_at(self.started + limit, work).await.map_err(|_| {
+            EngineError::new(
+                Fault::Limit(Limit::Time),
+                self.parts.language.text("runtime.out_of_time", &[]),
+            )
+        })
+    }
+
+    /// Adds what a conversation used.
+    fn book(&self, conversation: &dyn Conversation, result: &mut StepResult) {
+        let spent = conversation.spent();
+        result.cost_usd += spent.cost_usd;
+        result.cost_known &= spent.cost_known;
+        result.num_turns += spent.turns;
+        result.usage.add(&spent.usage);
+        self.manifest.note(result);
+    }
+
+    fn host(&self, assignment: &Assignment<'_>) -> StepHost {
+        let role = assignment.role;
+        let spill = self.parts.workbench.as_ref().map(|workbench| SpillRule {
+            threshold: SPILL_THRESHOLD,
+            spill_dir: workbench.spill_dir(),
+            shown_dir: workbench.shown(&workbench.spill_dir()),
+        });
+        StepHost {
+            rules: Rules {
+                role: role.name.clone(),
+                delegate_only: role.delegate_only,
+                glance: role.glance,
+                tools: role.tools.clone(),
+                agents: role.workers.iter().map(|w| (w.name.clone(), w.tools.clone())).collect(),
+                isolated: role.workers.iter().filter(|w| w.isolate).map(|w| w.name.clone()).collect(),
+            },
+            store: Arc::clone(&self.parts.store),
+            workbench: self.parts.workbench.clone(),
+            channel: self.parts.channel.clone(),
+            spill,
+            sink: self.parts.sink.clone(),
+            workspace: self.folder_of(assignment).to_owned(),
+        }
+    }
+
+    fn opening(
+        &self,
+        assignment: &Assignment<'_>,
+        key: &SessionKey,
+        resume: bool,
+        instructions: String,
+    ) -> Opening {
+        let role = assignment.role;
+        let (spent, turns) = self.manifest.spent();
+        Opening {
+            key: key.clone(),
+            resume,
+            workspace: self.folder_of(assignment).to_owned(),
+            instructions,
+            asker: Asker {
+                step: assignment.step.to_owned(),
+                role: role.name.clone(),
+                round: assignment.round,
+            },
+            tools: role.tools.clone(),
+            agents: role.workers.iter().map(definition).collect(),
+            host_tools: self.host_tools(role),
+            model: role.model.clone(),
+            max_turns: least(role.max_turns, self.limits.max_turns.map(|n| n.saturating_sub(turns))),
+            budget_usd: self.limits.budget_usd.map(|usd| (usd - spent).max(0.0)),
+            tool_environment: self.parts.tool_environment.clone(),
+        }
+    }
+
+    /// The person's tools, for a role that has them on its list.
+    fn host_tools(&self, role: &Role) -> Vec<HostTool> {
+        if self.parts.channel.is_none() {
+            return Vec::new();
+        }
+        Channel::tools()
+            .into_iter()
+            .filter(|tool| role.tools.contains(&tool.name))
+            .map(|tool| HostTool {
+                name: tool.name,
+                description: tool.description,
+                schema: tool.schema,
+            })
+            .collect()
+    }
+
+    fn folder_of<'a>(&'a self, assignment: &'a Assignment<'_>) -> &'a Path {
+        assignment.folder.as_deref().unwrap_or(&self.parts.workspace)
+    }
+}
+
+fn definition(worker: &crate::role::Worker) -> AgentDefinition {
+    AgentDefinition {
+        name: worker.name.clone(),
+        description: worker.description.clone(),
+        prompt: worker.prompt.clone(),
+        tools: worker.tools.clone(),
+        model: worker.model.clone(),
+    }
+}
+
+fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
+    }
+}
+
+fn store_failed(error: impl std::fmt::Display) -> EngineError {
+    EngineError::new(Fault::Store, error.to_string())
+}

@@ -1,0 +1,99 @@
+//! What stands between an engine and the world: rules, spill, the person, the record.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::context;
+use crate::engine::{Host, HostError, Permit, Place, ToolCall, ToolResult};
+use crate::event::{Event, Sink};
+use crate::guard::{self, Call, Decision, Rules, SpillRule, Thread};
+use crate::human::Channel;
+use crate::store::SessionStore;
+use crate::transcript::{Entry, SessionKey};
+use crate::workbench::Workbench;
+
+/// The host of one step.
+pub(super) struct StepHost {
+    pub(super) rules: Rules,
+    pub(super) store: Arc<dyn SessionStore>,
+    pub(super) workbench: Option<Arc<Workbench>>,
+    pub(super) channel: Option<Channel>,
+    pub(super) spill: Option<SpillRule>,
+    pub(super) sink: Sink,
+    /// Where relative paths of tool inputs begin.
+    pub(super) workspace: PathBuf,
+}
+
+impl StepHost {
+    fn call<'a>(call: &'a ToolCall) -> Call<'a> {
+        let thread = match &call.place {
+            Place::Main => Thread::Main,
+            Place::Subagent { kind, .. } => Thread::Subagent { kind },
+        };
+        Call { tool: &call.name, input: &call.input, thread }
+    }
+
+    /// Large results go to a file and leave a pointer. A spill that cannot be written leaves the result
+    /// as it is: too long is better than lost.
+    fn spilled(&self, call: &ToolCall, result: ToolResult) -> ToolResult {
+        let (Some(rule), Some(workbench)) = (&self.spill, &self.workbench) else { return result };
+        let Some(spilled) = guard::spill(&call.name, &call.input, &result.output, rule) else {
+            return result;
+        };
+        for (name, text) in &spilled.files {
+            if let Err(e) = workbench.write_spill(name, text) {
+                self.sink.tell(Event::Error { text: e.to_string() });
+                return result;
+            }
+        }
+        ToolResult { output: spilled.output, is_error: result.is_error }
+    }
+}
+
+#[async_trait]
+impl Host for StepHost {
+    async fn before_tool(&self, call: &ToolCall) -> Permit {
+        match self.rules.decide(&Self::call(call)) {
+            Decision::Allow => Permit::Allow,
+            Decision::AllowWith(input) => Permit::AllowWith(input),
+            Decision::Deny(denial) => Permit::Deny(denial.text),
+        }
+    }
+
+    async fn after_tool(&self, call: &ToolCall, result: ToolResult) -> ToolResult {
+        if let Some(workbench) = &self.workbench
+            && matches!(call.name.as_str(), "Write" | "Edit")
+            && let Some(path) = call.input.get("file_path").and_then(|path| path.as_str())
+            && guard::touches(workbench.root(), &self.workspace.join(path))
+            && let Err(e) = workbench.refresh_index()
+        {
+            self.sink.tell(Event::Error { text: e.to_string() });
+        }
+        self.spilled(call, result)
+    }
+
+    async fn call_tool(&self, call: &ToolCall) -> ToolResult {
+        let Some(channel) = &self.channel else {
+            return ToolResult::error("Nobody can be asked in this run.");
+        };
+        match channel.call(&call.name, &call.input).await {
+            Ok(text) => ToolResult::text(text),
+            Err(text) => ToolResult::error(text),
+        }
+    }
+
+    async fn record(&self, key: &SessionKey, entries: &[Entry]) -> Result<(), HostError> {
+        self.store.append(key, entries).await.map_err(|e| HostError(e.to_string()))
+    }
+
+    async fn history(&self, key: &SessionKey) -> Result<Vec<Entry>, HostError> {
+        let record = self.store.load(key).await.map_err(|e| HostError(e.to_string()))?;
+        Ok(context::view(&record.unwrap_or_default()))
+    }
+
+    fn tell(&self, event: Event) {
+        self.sink.tell(event);
+    }
+}

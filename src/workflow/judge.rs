@@ -1,0 +1,98 @@
+//! Judgement: a fresh session that sees the scene and the goal, and whose verdict must count.
+
+use super::name::StepNames;
+use super::starter::{Flow, FlowError, Outcome, Turn};
+use crate::document::{Verdict, VerdictState};
+use crate::engine::Remedy;
+use crate::event::Event;
+use crate::role::{judge, prompt};
+use crate::runtime::Session;
+use crate::worktree::{Copy, Snapshot};
+
+/// How often a judge is asked again when its answer cannot count: a round of work costs far more.
+const RETRIES: u32 = 2;
+
+impl Flow<'_> {
+    /// The verdict on this round, or how the flow ended without one.
+    pub(super) async fn judgement(
+        &self,
+        names: &StepNames,
+        round: u32,
+        goal: &str,
+        report: &str,
+    ) -> Result<Result<Verdict, Outcome>, FlowError> {
+        let language = self.workbench.language();
+        let role = judge(language, self.options.judge_can_run);
+        let mut reason = String::new();
+        for retry in 0..=RETRIES {
+            let before = self.snapshot()?;
+            let copy = self.copy_for_judge()?;
+            let result = self
+                .step(Turn {
+                    label: names.judgement(round, retry),
+                    remember: None,
+                    step: "work.judge",
+                    round,
+                    role: &role,
+                    prompt: prompt::verdict(language, goal, report),
+                    session: Session::New,
+                    folder: copy.as_ref().map(|copy| copy.path().to_owned()),
+                })
+                .await?;
+            drop(copy);
+            let touched = before.differences(&self.snapshot()?);
+            if let Some(first) = touched.first() {
+                // A verdict from a workspace that changed under it says nothing (product.md, Security 2).
+                reason = self.runtime.parts().language.text(
+                    "workflow.void",
+                    &[
+                        ("count", &touched.len().to_string()),
+                        ("path", &first.path.display().to_string()),
+                    ],
+                );
+                self.tell(Event::Error { text: reason.clone() });
+                continue;
+            }
+            if !result.ok {
+                // The runtime has already tried what helps; a limit or a bad key will not go away.
+                let hopeless = result.fault.as_ref().is_none_or(|f| f.remedy() == Remedy::Stop);
+                if hopeless || retry == RETRIES {
+                    return Ok(Err(Outcome::Failed(Box::new(result))));
+                }
+                reason = result.error.unwrap_or_default();
+                continue;
+            }
+            let verdict = Verdict::parse(&result.text);
+            self.tell(Event::Verdict {
+                round,
+                state: verdict.state.name().to_owned(),
+                reason: verdict.reason.clone(),
+                failed: verdict.failed.clone(),
+            });
+            if verdict.state != VerdictState::Unclear || retry == RETRIES {
+                return Ok(Ok(verdict));
+            }
+        }
+        Ok(Err(Outcome::Unjudged { reason }))
+    }
+
+    /// A throw-away copy for a judge that may run commands; nothing for one that only reads.
+    pub(super) fn copy_for_judge(&self) -> Result<Option<Copy>, FlowError> {
+        if !self.options.judge_can_run {
+            return Ok(None);
+        }
+        let parts = self.runtime.parts();
+        Copy::make(&parts.workspace, &self.options.scratch, &[parts.folder.path().to_owned()])
+            .map(Some)
+            .map_err(|source| FlowError::File { path: self.options.scratch.clone(), source })
+    }
+
+    /// What the workspace looks like, without flower's own records and workbench, which flower writes
+    /// while a judge works.
+    fn snapshot(&self) -> Result<Snapshot, FlowError> {
+        let parts = self.runtime.parts();
+        let own = [parts.folder.path().to_owned(), self.workbench.root().to_owned()];
+        Snapshot::take(&parts.workspace, &own)
+            .map_err(|source| FlowError::File { path: parts.workspace.clone(), source })
+    }
+}
