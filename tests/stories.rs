@@ -1,0 +1,23 @@
+//! One story per promise to the user: the real binary, a HOME of its own, a gate on loopback.
+
+#[path = "story/house.rs"]
+mod house;
+
+#[path = "story/again.rs"]
+mod again;
+#[path = "story/bad_input.rs"]
+mod bad_input;
+#[path = "story/chain.rs"]
+mod chain;
+#[path = "story/demo.rs"]
+mod demo;
+#[path = "story/environment.rs"]
+mod environment;
+#[path = "story/human.rs"]
+mod human;
+#[path = "story/once.rs"]
+mod once;
+#[path = "story/prompt.rs"]
+mod prompt;
+#[path = "story/roles.rs"]
+mod roles;

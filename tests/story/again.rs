@@ -1,0 +1,142 @@
+//! The same command again goes on; a new request is a remark; `--new` begins anew.
+
+use crate::chain::{ACHIEVED, CLARIFY, GOAL, REFUSED, WORK, rules};
+use crate::house::{House, ends_with, shown, stdout};
+
+#[test]
+fn what_was_achieved_is_said_again_without_a_request() {
+    let house = House::new();
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, ACHIEVED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it"]), 0);
+    for name in ["brief.md", "goal.md", "questions.md"] {
+        assert!(house.exists(&format!(".flower/notes/{name}")), "{name}");
+    }
+    let before = gate.requests().len();
+    for words in [&["go", "do it"][..], &["go"][..]] {
+        let output = ends_with(&mut house.flower_at(&gate, words), 0);
+        assert!(stdout(&output).contains("achieved before"), "{}", stdout(&output));
+    }
+    assert_eq!(gate.requests().len(), before);
+    assert_eq!(house.steps(), ["clarify", "goal", "work", "work.judge#1"]);
+}
+
+#[test]
+fn what_was_not_achieved_goes_on_in_the_same_conversation() {
+    let house = House::new();
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, REFUSED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--rounds", "1"]), 3);
+    let gate = house.gate(&rules(&[WORK, ACHIEVED]));
+    let output = ends_with(&mut house.flower_at(&gate, &["go", "do it", "--rounds", "1"]), 0);
+    assert!(stdout(&output).contains("Going on in"), "the wake line: {}", stdout(&output));
+    let request = &gate.requests()[0];
+    assert!(request["body"]["messages"].as_array().unwrap().len() >= 3, "the old conversation");
+    let rows = house.manifest();
+    assert_eq!(rows[2]["session_id"], rows[4]["session_id"]);
+    assert_eq!(rows[4]["resumed"], true);
+    let lineage: serde_json::Value =
+        serde_json::from_str(&house.read("runs/lineage.json")).unwrap();
+    assert_eq!(lineage["asks"], serde_json::json!(["do it"]));
+    assert_eq!(lineage["woke"], 2);
+}
+
+#[test]
+fn a_rejected_round_is_sent_back_with_the_reason_and_only_so_often() {
+    let house = House::new();
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, REFUSED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--rounds", "2"]), 3);
+    assert_eq!(
+        house.steps(),
+        ["clarify", "goal", "work", "work.judge#1", "work#round2", "work.judge#2"]
+    );
+    let sent_back = gate
+        .requests()
+        .into_iter()
+        .find(|r| r["headers"]["x-flower-step"] == "work" && r["headers"]["x-flower-round"] == "2")
+        .unwrap();
+    assert!(shown(&sent_back).contains("it is missing"));
+    assert!(shown(&sent_back).contains("done.txt exists"));
+}
+
+#[test]
+fn a_new_request_is_a_remark_in_three_places() {
+    let house = House::new();
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, ACHIEVED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it"]), 0);
+    let before = gate.requests().len();
+    ends_with(&mut house.flower_at(&gate, &["go", "also write more.txt"]), 0);
+    assert!(house.read(".flower/notes/brief.md").contains("also write more.txt"));
+    let requests = gate.requests();
+    let of = |step: &str| {
+        requests[before..]
+            .iter()
+            .find(|request| request["headers"]["x-flower-step"] == step)
+            .map(shown)
+            .unwrap_or_else(|| panic!("no request of {step}"))
+    };
+    assert!(of("goal").contains("also write more.txt"), "the goal is derived again");
+    assert!(of("work").contains("also write more.txt"), "the coordinator is told");
+    assert!(requests[before..].iter().all(|r| r["headers"]["x-flower-step"] != "clarify"));
+    let lineage: serde_json::Value =
+        serde_json::from_str(&house.read("runs/lineage.json")).unwrap();
+    assert_eq!(lineage["asks"], serde_json::json!(["do it", "also write more.txt"]));
+}
+
+#[test]
+fn new_archives_and_begins_anew() {
+    let house = House::new();
+    let gate = house.gate(&rules(&[CLARIFY, CLARIFY, GOAL, WORK, ACHIEVED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it"]), 0);
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--new"]), 0);
+    let archive = house.project.join(".flower/notes/archive");
+    let stamp = std::fs::read_dir(archive).unwrap().next().unwrap().unwrap().path();
+    for name in ["brief.md", "goal.md", "lineage.json"] {
+        assert!(stamp.join(name).exists(), "{name}");
+    }
+    assert_eq!(house.steps().iter().filter(|step| *step == "clarify").count(), 2);
+}
+
+#[test]
+fn a_second_run_does_not_adopt_a_session_in_use() {
+    let house = House::new();
+    let slow = "  - match: {step: work, agent: main}\n    repeat: true\n    reply: {text: slowly}\n    delay_ms: 3000\n";
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, REFUSED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--rounds", "1"]), 3);
+    let gate = house.gate(&rules(&[slow, ACHIEVED]));
+    let mut first = house.flower_at(&gate, &["go", "do it"]).spawn().unwrap();
+    while gate.requests().is_empty() && first.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let second = house.flower_at(&gate, &["go", "do it"]).output().unwrap();
+    assert!(stdout(&second).contains("fresh one"), "{}", stdout(&second));
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+    let rows = house.manifest();
+    let works: Vec<_> = rows.iter().filter(|row| row["step"] == "work").collect();
+    assert_eq!(works.len(), 3);
+    assert_ne!(works[1]["session_id"], works[2]["session_id"]);
+}
+
+#[test]
+fn a_terminated_run_saves_its_records_and_dies_by_the_signal() {
+    use std::os::unix::process::ExitStatusExt;
+    let house = House::new();
+    let gate = house.gate(&rules(&[
+        CLARIFY,
+        "  - match: {step: work, agent: main}\n    reply: {text: never}\n    delay_ms: 60000\n",
+    ]));
+    let mut run = house.flower_at(&gate, &["go", "do it", "--no-goal"]).spawn().unwrap();
+    while !gate.log().contains("\"work\"") && run.try_wait().unwrap().is_none() {
+        // The gate logs a request when it arrives.
+        if gate.requests().len() >= 2 {
+            break;
+        }
+        std::thread::yield_now();
+    }
+    let pid = rustix::process::Pid::from_child(&run);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(run.wait().unwrap().signal(), Some(15));
+    let rows = house.manifest();
+    assert_eq!(rows[0]["step"], "clarify");
+    assert_eq!(rows[1]["step"], "work");
+    assert_eq!(rows[1]["error"], "killed-by-signal");
+    assert!(rows[1]["session_id"].is_string());
+}
