@@ -5,10 +5,14 @@ mod find;
 mod git;
 mod lexer;
 mod option;
+mod rules;
 mod sed;
 mod shell;
 #[cfg(test)]
 mod shell_cases;
+mod spill;
 mod verb;
 
+pub use rules::{AGENT, Call, DELEGATE_MARKER, Decision, Denial, DenialKind, Rules, Thread};
 pub use shell::is_ephemeral;
+pub use spill::{SpillRule, Spilled, spill, touches};
