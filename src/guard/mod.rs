@@ -1,1 +1,18 @@
-//! To be written.
+//! Rules: may this call happen, must its result be replaced. Functions over data; no people, no files.
+
+mod awk;
+mod find;
+mod git;
+mod lexer;
+mod option;
+mod rules;
+mod sed;
+mod shell;
+#[cfg(test)]
+mod shell_cases;
+mod spill;
+mod verb;
+
+pub use rules::{AGENT, Call, DELEGATE_MARKER, Decision, Denial, DenialKind, Rules, Thread};
+pub use shell::is_ephemeral;
+pub use spill::{SpillRule, Spilled, spill, touches};

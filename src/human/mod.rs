@@ -1,1 +1,13 @@
-//! To be written.
+//! Person: questions, inbox, quota, timeout, log of answers.
+
+mod ask;
+mod channel;
+mod record;
+#[cfg(test)]
+mod tests;
+mod tool;
+
+pub use ask::{Answer, Ask, AskState, Mail, Replies};
+pub use channel::{Channel, ChannelOptions};
+pub use record::Amendment;
+pub use tool::{ASK, INBOX, ToolDescription, tools};
