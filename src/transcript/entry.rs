@@ -139,8 +139,7 @@ impl Entry {
         let mut pieces = Vec::with_capacity(raws.len());
         let (mut changed, mut removed) = (false, false);
         for raw in raws {
-            let decision =
-                Block::parse(raw.get()).map_or(BlockEdit::Keep, |block| edit(&block));
+            let decision = Block::parse(raw.get()).map_or(BlockEdit::Keep, |block| edit(&block));
             match decision {
                 BlockEdit::Keep => pieces.push((raw.get(), None)),
                 BlockEdit::Replace(block) => {
@@ -154,10 +153,8 @@ impl Entry {
             return Ok(Edited { left: pieces.len(), ..unchanged });
         }
         let text = if removed {
-            let kept: Vec<&str> = pieces
-                .iter()
-                .map(|(raw, block)| block.as_ref().map_or(*raw, Block::raw))
-                .collect();
+            let kept: Vec<&str> =
+                pieces.iter().map(|(raw, block)| block.as_ref().map_or(*raw, Block::raw)).collect();
             replace(&self.raw, span(&self.raw, content), &format!("[{}]", kept.join(",")))
         } else {
             let mut text = self.raw.to_string();
@@ -248,8 +245,7 @@ mod tests {
     #[test]
     fn nothing_to_edit_gives_the_same_bytes() {
         for raw in [ROW, r#"{"message":{"content":"a"}}"#, r#"{"message":null}"#, "{}"] {
-            let edited =
-                Entry::parse(raw).unwrap().edit_blocks(|_| BlockEdit::Keep).unwrap();
+            let edited = Entry::parse(raw).unwrap().edit_blocks(|_| BlockEdit::Keep).unwrap();
             assert!(!edited.changed);
             assert_eq!(edited.entry.raw(), raw);
         }

@@ -63,9 +63,8 @@ impl<'de> Deserialize<'de> for RawObject<'de> {
                 // Keys are taken raw as well: half of a surrogate pair in a key must not make the
                 // whole entry unreadable.
                 while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
-                    let name = decode_string(key.get()).ok_or_else(|| {
-                        serde::de::Error::custom("a key that is not a string")
-                    })?;
+                    let name = decode_string(key.get())
+                        .ok_or_else(|| serde::de::Error::custom("a key that is not a string"))?;
                     fields.push(Field { name, key, value });
                 }
                 Ok(RawObject { fields })
@@ -215,7 +214,8 @@ mod tests {
 
     #[test]
     fn a_field_is_exchanged_and_nothing_else_is_touched() {
-        let object = r#" { "a" : 1 , "b":"\ud83d", "n": 12345678901234567890123 , "a" : {"x": 1.0} } "#;
+        let object =
+            r#" { "a" : 1 , "b":"\ud83d", "n": 12345678901234567890123 , "a" : {"x": 1.0} } "#;
         assert_eq!(
             splice_field(object, "a", "null").unwrap(),
             r#" { "a" : 1 , "b":"\ud83d", "n": 12345678901234567890123 , "a" : null } "#
