@@ -4,8 +4,15 @@ use async_trait::async_trait;
 
 use crate::transcript::{Entry, SessionKey};
 
+mod database;
+mod notice;
+mod place;
+mod schema;
 mod sqlite;
-pub use sqlite::SqliteStore;
+mod summary;
+
+pub use notice::Notice;
+pub use sqlite::{Clock, Journal, SqliteStore, StoreOptions};
 
 /// A main transcript in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +36,11 @@ pub enum StoreError {
     /// A stored row is not an entry.
     #[error("the session store {path} holds a row that is not an entry: {reason}")]
     Damaged { path: String, reason: String },
+    /// A transcript was to be written whose name could be read as another one's.
+    #[error(
+        "the session store {path} refuses the name {name:?}: a project or session has no slash in it and is not empty"
+    )]
+    Name { path: String, name: String },
     /// The worker thread is gone.
     #[error("the session store {path} is closed")]
     Closed { path: String },

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::raw::{RawObject, decode_string};
+use super::raw::{RawObject, decode_string, splice_field};
 
 /// One content block: raw text plus what flower reads from it.
 #[derive(Debug, Clone)]
@@ -90,6 +90,14 @@ impl Block {
             text: Some(text.to_owned()),
         };
         Self { raw: raw.to_string().into(), body }
+    }
+
+    /// The block with one of its fields exchanged, every other byte as it was.
+    ///
+    /// # Errors
+    /// Where `value` is not JSON.
+    pub fn with_field(&self, name: &str, value: &str) -> Result<Self, serde_json::Error> {
+        Self::parse(&splice_field(&self.raw, name, value)?)
     }
 
     /// The block's JSON text.

@@ -12,7 +12,7 @@ mod usage;
 
 pub use block::{Block, Body};
 pub use draft::{Draft, DraftKind, Origin};
-pub use entry::{Entry, EntryError, Message};
+pub use entry::{BlockEdit, Edited, Entry, EntryError, Message};
 pub use key::{SessionKey, new_id, project_key};
-pub use raw::{RawObject, decode_string};
+pub use raw::{RawObject, decode_string, remove_field, splice_field};
 pub use usage::Usage;

@@ -1,6 +1,7 @@
 //! Reading JSON without losing it: object fields as raw text, strings decoded tolerantly.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -10,7 +11,16 @@ use serde_json::value::RawValue;
 /// A key that stands twice is kept twice; [`RawObject::get`] gives the last, as JSON parsers do.
 #[derive(Debug, Clone, Default)]
 pub struct RawObject<'a> {
-    fields: Vec<(String, &'a RawValue)>,
+    fields: Vec<Field<'a>>,
+}
+
+#[derive(Debug, Clone)]
+struct Field<'a> {
+    /// The key, decoded.
+    name: String,
+    /// The key as it was written, with its quotes.
+    key: &'a RawValue,
+    value: &'a RawValue,
 }
 
 impl<'a> RawObject<'a> {
@@ -21,7 +31,7 @@ impl<'a> RawObject<'a> {
 
     /// The value's text, or nothing where the key is missing.
     pub fn get(&self, key: &str) -> Option<&'a str> {
-        self.fields.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.get())
+        self.fields.iter().rev().find(|field| field.name == key).map(|field| field.value.get())
     }
 
     /// The value as a string, decoded by [`decode_string`]; nothing where it is not a string.
@@ -36,7 +46,7 @@ impl<'a> RawObject<'a> {
 
     /// Names and raw values in the order they were written.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &'a str)> {
-        self.fields.iter().map(|(name, value)| (name.as_str(), value.get()))
+        self.fields.iter().map(|field| (field.name.as_str(), field.value.get()))
     }
 }
 
@@ -50,14 +60,69 @@ impl<'de> Deserialize<'de> for RawObject<'de> {
             }
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields = Vec::new();
-                while let Some(entry) = map.next_entry::<String, &'de RawValue>()? {
-                    fields.push(entry);
+                // Keys are taken raw as well: half of a surrogate pair in a key must not make the
+                // whole entry unreadable.
+                while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                    let name = decode_string(key.get())
+                        .ok_or_else(|| serde::de::Error::custom("a key that is not a string"))?;
+                    fields.push(Field { name, key, value });
                 }
                 Ok(RawObject { fields })
             }
         }
         deserializer.deserialize_map(Fields)
     }
+}
+
+/// The object's text with the value of one key exchanged; every other byte stays. Of a key that stands
+/// twice the last one is exchanged; a missing key is added at the end.
+///
+/// # Errors
+/// Where `object` is not an object or `value` is not JSON.
+pub fn splice_field(object: &str, key: &str, value: &str) -> Result<String, serde_json::Error> {
+    serde_json::from_str::<&RawValue>(value)?;
+    let fields = RawObject::parse(object)?;
+    if let Some(old) = fields.get(key) {
+        return Ok(replace(object, span(object, old), value));
+    }
+    let name = serde_json::to_string(key)?;
+    let end = object.trim_end().len().saturating_sub(1);
+    let comma = if fields.fields.is_empty() { "" } else { "," };
+    Ok(format!("{}{comma}{name}:{value}{}", &object[..end], &object[end..]))
+}
+
+/// The object's text without one key, wherever it stands. The other fields keep their bytes; only the
+/// spacing between fields is written anew.
+///
+/// # Errors
+/// Where `object` is not an object.
+pub fn remove_field(object: &str, key: &str) -> Result<String, serde_json::Error> {
+    let fields = RawObject::parse(object)?;
+    if fields.get(key).is_none() {
+        return Ok(object.to_owned());
+    }
+    let kept: Vec<String> = fields
+        .fields
+        .iter()
+        .filter(|field| field.name != key)
+        .map(|field| format!("{}:{}", field.key.get(), field.value.get()))
+        .collect();
+    Ok(format!("{{{}}}", kept.join(",")))
+}
+
+/// Where a part that was borrowed from `whole` lies in it.
+pub(super) fn span(whole: &str, part: &str) -> Range<usize> {
+    let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize);
+    start..start + part.len()
+}
+
+/// `text` with `range` exchanged.
+pub(super) fn replace(text: &str, range: Range<usize>, with: &str) -> String {
+    let mut out = String::with_capacity(text.len() + with.len());
+    out.push_str(&text[..range.start]);
+    out.push_str(with);
+    out.push_str(&text[range.end..]);
+    out
 }
 
 /// Decodes a JSON string literal (with its quotes); half of a surrogate pair becomes U+FFFD.
@@ -140,7 +205,50 @@ mod tests {
         assert_eq!(decode_string(r#""\q""#), None);
     }
 
+    #[test]
+    fn a_key_with_half_a_surrogate_pair_is_readable() {
+        let object = RawObject::parse(r#"{"\ud83d":1,"a":2}"#).unwrap();
+        assert_eq!(object.get("a"), Some("2"));
+        assert_eq!(object.get("\u{fffd}"), Some("1"));
+    }
+
+    #[test]
+    fn a_field_is_exchanged_and_nothing_else_is_touched() {
+        let object =
+            r#" { "a" : 1 , "b":"\ud83d", "n": 12345678901234567890123 , "a" : {"x": 1.0} } "#;
+        assert_eq!(
+            splice_field(object, "a", "null").unwrap(),
+            r#" { "a" : 1 , "b":"\ud83d", "n": 12345678901234567890123 , "a" : null } "#
+        );
+        assert_eq!(splice_field("{}", "a", "1").unwrap(), r#"{"a":1}"#);
+        assert_eq!(splice_field("{\"b\": 2 }", "a", "1").unwrap(), r#"{"b": 2 ,"a":1}"#);
+        assert!(splice_field("{}", "a", "nonsense").is_err());
+        assert!(splice_field("[]", "a", "1").is_err());
+    }
+
+    #[test]
+    fn a_field_is_removed_wherever_it_stands() {
+        assert_eq!(
+            remove_field(r#"{"a": 1, "b": "\ud83d", "a": 2}"#, "a").unwrap(),
+            r#"{"b":"\ud83d"}"#
+        );
+        assert_eq!(remove_field(r#"{"a": 1 }"#, "c").unwrap(), r#"{"a": 1 }"#);
+        assert_eq!(remove_field(r#"{"a":1}"#, "a").unwrap(), "{}");
+    }
+
     proptest::proptest! {
+        #[test]
+        fn a_spliced_value_is_read_back(key in ".{0,6}", other in ".{0,6}", value in ".*") {
+            let literal = serde_json::to_string(&value).unwrap();
+            let object = serde_json::json!({ other.clone(): 1.5, "k": [1] }).to_string();
+            let spliced = splice_field(&object, &key, &literal).unwrap();
+            let read = RawObject::parse(&spliced).unwrap();
+            proptest::prop_assert_eq!(read.string(&key), Some(value));
+            if other != key && other != "k" {
+                proptest::prop_assert_eq!(read.get(&other), Some("1.5"));
+            }
+        }
+
         #[test]
         fn every_string_that_serde_writes_reads_back(text in ".*") {
             let literal = serde_json::to_string(&text).unwrap();
