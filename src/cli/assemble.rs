@@ -77,6 +77,7 @@ impl House {
             amend_path: Some(workbench.brief_path()),
             sink,
             language: self.language,
+            ..ChannelOptions::default()
         })
     }
 

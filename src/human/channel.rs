@@ -240,6 +240,11 @@ impl Channel {
         Some(Mail { id, amended })
     }
 
+    /// Makes the log of questions, so that it is there after a run in which nothing was asked.
+    pub fn keep_log(&self) -> std::io::Result<()> {
+        self.0.record.keep_log()
+    }
+
     /// Adds words to the brief; true where they are now in it.
     pub fn amend(&self, text: &str, when: Amendment) -> bool {
         self.add_to_brief(text.trim(), when).is_some()

@@ -58,6 +58,14 @@ impl Record {
         Ok(Some(path))
     }
 
+    /// Makes the log with its head where there is none yet.
+    pub(super) fn keep_log(&self) -> io::Result<()> {
+        match self.log_path.as_deref() {
+            Some(path) if !path.exists() => self.log(""),
+            _ => Ok(()),
+        }
+    }
+
     fn log(&self, text: &str) -> io::Result<()> {
         let Some(path) = self.log_path.as_deref() else { return Ok(()) };
         let head = format!("# {}\n\n> {}\n\n", self.word("log_title"), self.word("log_note"));

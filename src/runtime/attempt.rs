@@ -18,7 +18,7 @@ use crate::engine::{
 };
 use crate::event::{Event, Sink};
 use crate::guard::{Rules, SpillRule};
-use crate::human::Channel;
+use crate::human::{self, Channel};
 use crate::language::Language;
 use crate::role::{Role, prompt};
 use crate::store::SessionStore;
@@ -88,9 +88,6 @@ pub enum Session {
     /// A stored one, continued.
     Resume(String),
 }
-
-/// Spill threshold in characters (core.md U-1).
-const SPILL_THRESHOLD: usize = 4000;
 
 /// Runs steps and keeps the books.
 pub struct Runtime {
@@ -252,7 +249,7 @@ impl Runtime {
     fn host(&self, assignment: &Assignment<'_>) -> StepHost {
         let role = assignment.role;
         let spill = self.parts.workbench.as_ref().map(|workbench| SpillRule {
-            threshold: SPILL_THRESHOLD,
+            threshold: SpillRule::THRESHOLD,
             spill_dir: workbench.spill_dir(),
             shown_dir: workbench.shown(&workbench.spill_dir()),
         });
@@ -308,12 +305,12 @@ impl Runtime {
         if self.parts.channel.is_none() {
             return Vec::new();
         }
-        Channel::tools()
+        human::tools()
             .into_iter()
-            .filter(|tool| role.tools.contains(&tool.name))
+            .filter(|tool| role.tools.iter().any(|name| name == tool.name))
             .map(|tool| HostTool {
-                name: tool.name,
-                description: tool.description,
+                name: tool.name.to_owned(),
+                description: tool.description.to_owned(),
                 schema: tool.schema,
             })
             .collect()

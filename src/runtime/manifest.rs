@@ -132,7 +132,7 @@ impl Manifest {
 }
 
 fn run_id() -> String {
-    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let stamp = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
     let id = uuid::Uuid::new_v4().simple().to_string();
     format!("{stamp}-{}", &id[..6])
 }

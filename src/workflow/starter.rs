@@ -9,7 +9,7 @@ use super::name::StepNames;
 use super::wake::WakeState;
 use crate::document::{Brief, Goal};
 use crate::event::Event;
-use crate::human::Channel;
+use crate::human::{Amendment, Channel};
 use crate::runtime::{
     Assignment, Lease, Lineage, RecordError, Runtime, Session, StepResult,
 };
@@ -255,12 +255,13 @@ impl<'a> Flow<'a> {
             self.workbench.goal_path(),
             self.lineage.path(),
         ];
+        let stamp = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
         let moved = self
             .workbench
-            .archive(&papers)
+            .archive(&papers, &stamp)
             .map_err(|source| FlowError::File { path: self.workbench.notes(), source })?;
-        if let Some(folder) = moved {
-            self.notice("workflow.archived", &[("folder", &self.workbench.shown(&folder))]);
+        if let Some(folder) = moved.first().and_then(|file| file.parent()) {
+            self.notice("workflow.archived", &[("folder", &self.workbench.shown(folder))]);
         }
         Ok(())
     }
@@ -269,7 +270,7 @@ impl<'a> Flow<'a> {
     fn amended(&self, wake: &WakeState, remark: &str) -> Result<Brief, FlowError> {
         if !remark.is_empty() {
             let path = self.workbench.brief_path();
-            if !self.channel.amend_on_waking(remark) {
+            if !self.channel.amend(remark, Amendment::OnWaking) {
                 return Err(FlowError::File { path, source: io::ErrorKind::Other.into() });
             }
             let text = read(&path)?;

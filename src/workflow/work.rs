@@ -4,7 +4,6 @@ use super::name::StepNames;
 use super::starter::{Flow, FlowError, Outcome, Turn, freeze, goal_block};
 use super::wake::WakeState;
 use crate::document::{Brief, Goal, Verdict, VerdictState};
-use crate::human::AnswerState;
 use crate::role::{coordinator, prompt};
 use crate::runtime::Session;
 
@@ -122,20 +121,20 @@ impl Flow<'_> {
         let text = |key: &str| language.text(key, &[("reason", &verdict.reason)]);
         let options =
             ["workflow.accept", "workflow.change_goal", "workflow.misjudged"].map(&text).to_vec();
-        let (accept, change) = (options[0].clone(), options[1].clone());
         let answer = self.channel.ask_framework(&text("workflow.unreachable"), &options).await;
-        if answer.state != AnswerState::Answered {
+        if !answer.is_answered() {
             return Ok(Override::Nobody);
         }
-        if answer.text == accept {
-            return Ok(Override::Accepted);
-        }
-        if answer.text != change {
-            let words = language.text("workflow.disagrees", &[("words", &answer.text)]);
-            return Ok(Override::Again { feedback: prompt::rejected(language, &words, &[]) });
+        match answer.choice {
+            Some(0) => return Ok(Override::Accepted),
+            Some(1) => {}
+            _ => {
+                let words = language.text("workflow.disagrees", &[("words", &answer.text)]);
+                return Ok(Override::Again { feedback: prompt::rejected(language, &words, &[]) });
+            }
         }
         let new = self.channel.ask_framework(&text("workflow.new_goal"), &[]).await;
-        if new.state != AnswerState::Answered {
+        if !new.is_answered() {
             return Ok(Override::Nobody);
         }
         let mut changed = goal.clone().unwrap_or_default();
