@@ -1,5 +1,7 @@
 //! The reference program's store, step by step: what it kept, ours keeps, except where it was wrong.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
