@@ -1,5 +1,7 @@
 //! What the model sees of damaged transcripts, compared with the reference program where it was right.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
 use flower::context::view;
 use flower::transcript::Entry;
 use serde_json::Value;

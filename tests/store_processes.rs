@@ -1,5 +1,7 @@
 //! Several processes on one session store, and what remains when they are killed.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test fails by panicking")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 

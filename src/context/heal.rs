@@ -46,7 +46,7 @@ pub(super) fn answer_orphan_calls(entries: Vec<Entry>) -> Vec<Entry> {
     let mut last_of: HashMap<String, usize> = HashMap::new();
     let mut open: Vec<(usize, Option<String>, Vec<String>)> = Vec::new();
     for (index, entry) in entries.iter().enumerate() {
-        let Some(message) = entry.message().filter(|_| entry.kind == "assistant") else { continue };
+        let Some(message) = entry.message() else { continue };
         if let Some(id) = &message.id {
             last_of.insert(id.clone(), index);
         }
@@ -98,7 +98,9 @@ fn insert(entries: &[Entry], orphans: &BTreeMap<usize, Orphans<'_>>) -> Vec<Entr
     for (index, entry) in entries.iter().enumerate() {
         let target = entry.parent.as_deref().and_then(|parent| moved.get(parent));
         let moves = target.filter(|(_, message)| {
-            message.is_none() || entry.message().and_then(|own| own.id).as_deref() != *message
+            entry.parent != entry.uuid && {
+                message.is_none() || entry.message().and_then(|own| own.id).as_deref() != *message
+            }
         });
         out.push(match moves {
             Some((to, _)) => relink::with_parent(entry, Some(to)),

@@ -79,7 +79,10 @@ pub(super) fn open(path: &Path, options: &StoreOptions) -> Result<Opened, StoreE
     // A second writer on a shared file system is told at once instead of waiting for hours.
     let patience = if rollback { Duration::ZERO } else { BUSY };
     connection.busy_timeout(patience).map_err(explain)?;
-    connection.pragma_update(None, "synchronous", "NORMAL").map_err(explain)?;
+    // With a write-ahead log, NORMAL loses at most the last writes when the power fails; with a
+    // rollback journal it could lose the file.
+    let synchronous = if rollback { "FULL" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", synchronous).map_err(explain)?;
 
     let read_version =
         || connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0));
@@ -96,7 +99,7 @@ pub(super) fn open(path: &Path, options: &StoreOptions) -> Result<Opened, StoreE
     } else {
         !in_memory && patiently(|| write_ahead(&connection)).map_err(explain)?
     };
-    // Made outside the write lock only where it is new, so that opening an existing file writes nothing.
+    // Only where it is new, so that opening an existing file writes nothing.
     if version < VERSION {
         let foreign = patiently(|| lay_out(&mut connection)).map_err(explain)?;
         if foreign {

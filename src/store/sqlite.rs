@@ -61,7 +61,14 @@ pub struct SqliteStore {
     path: String,
     /// Empty once closed.
     line: Mutex<Option<Line>>,
-    notices: Arc<Mutex<Vec<Notice>>>,
+    notices: Mutex<Notices>,
+}
+
+/// What was noticed since the store was opened, and how much of it was told.
+#[derive(Default)]
+struct Notices {
+    all: Vec<Notice>,
+    told: usize,
 }
 
 struct Line {
@@ -86,7 +93,7 @@ impl SqliteStore {
     /// As [`SqliteStore::open`].
     pub fn open_with(path: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let mut opened = schema::open(path, &options)?;
-        let notices = Arc::new(Mutex::new(std::mem::take(&mut opened.notices)));
+        let notices = Notices { all: std::mem::take(&mut opened.notices), told: 0 };
         let mut database = Database::new(opened, options.clock);
         let (orders, queue) = mpsc::channel::<Work>();
         let path = path.display().to_string();
@@ -99,12 +106,19 @@ impl SqliteStore {
                 database.finish();
             })
             .map_err(|error| StoreError::Open { path: path.clone(), reason: error.to_string() })?;
-        Ok(Self { path, line: Mutex::new(Some(Line { orders, thread })), notices })
+        Ok(Self {
+            path,
+            line: Mutex::new(Some(Line { orders, thread })),
+            notices: Mutex::new(notices),
+        })
     }
 
     /// What should be told to the person, each once: a second call gives only what is new.
     pub fn take_notices(&self) -> Vec<Notice> {
-        std::mem::take(&mut self.notices.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        let new = notices.all[notices.told..].to_vec();
+        notices.told = notices.all.len();
+        new
     }
 
     /// The projects that have transcripts, sorted (core.md S-25).
@@ -178,7 +192,12 @@ impl SessionStore for SqliteStore {
     async fn load(&self, key: &SessionKey) -> Result<Option<Vec<Entry>>, StoreError> {
         let key = key.clone();
         let (entries, notice) = self.ask(move |database| database.load(&key)).await?;
-        self.notices.lock().unwrap_or_else(PoisonError::into_inner).extend(notice);
+        if let Some(notice) = notice {
+            let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+            if !notices.all.contains(&notice) {
+                notices.all.push(notice);
+            }
+        }
         Ok(entries)
     }
 

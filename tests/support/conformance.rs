@@ -19,7 +19,7 @@ async fn load(store: &dyn SessionStore, key: &SessionKey) -> Option<Vec<String>>
 }
 
 /// Checks all fourteen; the store must be empty.
-pub async fn keeps_the_contracts(store: &dyn SessionStore) {
+pub(crate) async fn keeps_the_contracts(store: &dyn SessionStore) {
     let main = SessionKey::main("-p", "s1");
     let (a, b, c) = (row("a", "one"), row("b", "two"), row("c", "three"));
     let text = |entry: &Entry| entry.raw().to_owned();
