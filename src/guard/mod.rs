@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod action_cases;
 mod awk;
+mod expression;
 mod find;
 mod git;
 #[cfg(test)]

@@ -258,7 +258,8 @@ impl Channel {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        let waiting: Vec<String> = state.waiting.keys().cloned().collect();
+        let waiting = state.asks.iter().filter(|ask| ask.state == AskState::Asked);
+        let waiting: Vec<String> = waiting.map(|ask| ask.id.clone()).collect();
         for id in waiting {
             state.end(&id, AskState::Timeout, "");
         }

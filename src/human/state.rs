@@ -19,7 +19,7 @@ pub(super) struct State {
     pub(super) closed: bool,
     pub(super) asks: Vec<Ask>,
     pub(super) waiting: BTreeMap<String, Waiter>,
-    /// Questions that [`Channel::next_ask`] has not handed out.
+    /// Questions that nobody who asked for the next one has got.
     pub(super) unseen: VecDeque<String>,
     pub(super) letters: Vec<Letter>,
     pub(super) outbox: VecDeque<News>,
