@@ -3,6 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::expression::until;
 use super::lexer::Word;
 use super::option::{OPERANDS, Options};
 
@@ -50,7 +51,7 @@ fn only_prints(program: &str) -> bool {
                 Before::Value
             }
             '/' if before == Before::Sign => {
-                if regex(&mut rest).is_none() {
+                if until(&mut rest, '/').is_none() {
                     return false;
                 }
                 Before::Value
@@ -103,23 +104,6 @@ fn quoted(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
             '\\' => {
                 rest.next().filter(|c| *c != '\n')?;
             }
-            _ => {}
-        }
-    }
-}
-
-/// A slash between brackets ends the expression in some implementations only.
-fn regex(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
-    let mut in_brackets = false;
-    loop {
-        match rest.next()? {
-            '/' => return (!in_brackets).then_some(()),
-            '\n' => return None,
-            '\\' => {
-                rest.next().filter(|c| *c != '\n')?;
-            }
-            '[' => in_brackets = true,
-            ']' => in_brackets = false,
             _ => {}
         }
     }

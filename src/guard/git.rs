@@ -198,7 +198,10 @@ fn reads_reflog(arguments: &[Word]) -> bool {
     if let Some(rest) = after("show", arguments).or_else(|| after("list", arguments)) {
         return HISTORY.admit(rest);
     }
-    let is_reference = |word: &&Word| word.text == "HEAD" || word.text.contains(['@', '/']);
+    let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit());
+    let is_reference = |word: &&Word| {
+        word.text == "HEAD" || word.text.contains(['@', '/']) || is_number(&word.text)
+    };
     HISTORY.read(arguments).is_some_and(|operands| operands.iter().all(is_reference))
 }
 

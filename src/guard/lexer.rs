@@ -6,8 +6,9 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Variables that hold a path or a name in every shell; others could hold `-delete`.
-const KNOWN_VARIABLES: [&str; 4] = ["HOME", "PWD", "OLDPWD", "USER"];
+/// Variables that hold a path or a name in every shell, and that no command here can change; others
+/// could hold `-delete`.
+const KNOWN_VARIABLES: [&str; 2] = ["HOME", "USER"];
 
 /// What stands between a command and the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,15 +1,18 @@
 //! Rules: may this call happen, must its result be replaced. Functions over data; no people, no files.
 
+#[cfg(test)]
+mod action_cases;
 mod awk;
+mod expression;
 mod find;
 mod git;
+#[cfg(test)]
+mod glance_cases;
 mod lexer;
 mod option;
 mod rules;
 mod sed;
 mod shell;
-#[cfg(test)]
-mod shell_cases;
 mod spill;
 mod verb;
 

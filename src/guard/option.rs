@@ -30,9 +30,8 @@ impl Options {
     /// True where every word of `arguments` is on the list.
     pub(super) fn admit(&self, arguments: &[Word]) -> bool {
         self.read(arguments).is_some_and(|read| {
-            self.operands.is_none_or(|most| {
-                read.len() <= most && read.iter().all(|word| self.operand_is_one(word))
-            })
+            self.operands
+                .is_none_or(|most| read.len() <= most && read.iter().all(|word| word.fixed))
         })
     }
 
@@ -94,10 +93,6 @@ impl Options {
             return None;
         }
         Some(false)
-    }
-
-    fn operand_is_one(&self, word: &Word) -> bool {
-        word.fixed || (!word.loose && !word.text.contains(['*', '?', '[', '{']))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
+use super::expression::until;
 use super::lexer::Word;
 use super::option::{OPERANDS, Options};
 
@@ -85,15 +86,15 @@ fn command(rest: &mut Peekable<Chars<'_>>) -> Option<()> {
         }
         's' => {
             let mark = delimiter(rest)?;
-            delimited(rest, mark)?;
-            delimited(rest, mark)?;
+            until(rest, mark)?;
+            until(rest, mark)?;
             while rest.next_if(|c| "gpiIM0123456789".contains(*c)).is_some() {}
             end(rest)
         }
         'y' => {
             let mark = delimiter(rest)?;
-            delimited(rest, mark)?;
-            delimited(rest, mark)?;
+            until(rest, mark)?;
+            until(rest, mark)?;
             end(rest)
         }
         _ => None,
@@ -117,7 +118,7 @@ fn address(rest: &mut Peekable<Chars<'_>>) -> Option<bool> {
         }
         Some('/') => {
             rest.next();
-            delimited(rest, '/')?;
+            until(rest, '/')?;
             while rest.next_if(|c| *c == 'I' || *c == 'M').is_some() {}
         }
         _ => return Some(false),
@@ -127,24 +128,6 @@ fn address(rest: &mut Peekable<Chars<'_>>) -> Option<bool> {
 
 fn delimiter(rest: &mut Peekable<Chars<'_>>) -> Option<char> {
     rest.next().filter(|c| !c.is_alphanumeric() && !c.is_whitespace() && !"\\;{}[]".contains(*c))
-}
-
-/// Reads up to `mark`. Whether a mark between brackets ends the expression differs between
-/// implementations, so one there is not understood; neither is a newline.
-fn delimited(rest: &mut Peekable<Chars<'_>>, mark: char) -> Option<()> {
-    let mut in_brackets = false;
-    loop {
-        match rest.next()? {
-            '\n' => return None,
-            '\\' => {
-                rest.next().filter(|c| *c != '\n')?;
-            }
-            c if c == mark => return (!in_brackets).then_some(()),
-            '[' => in_brackets = true,
-            ']' => in_brackets = false,
-            _ => {}
-        }
-    }
 }
 
 fn skip_blanks(rest: &mut Peekable<Chars<'_>>) {
@@ -182,6 +165,7 @@ mod tests {
             "/a/!d",
             "n;d",
             "s/x/w f/",
+            "s/[[:space:]]*$//",
         ] {
             assert!(only_prints(script), "{script}");
         }
@@ -225,6 +209,8 @@ mod tests {
             ":a;w f",
             "\\,a,w f",
             "s/a\\\n/b/",
+            "s/[[:alpha:]/]/p;s/w f/x/",
+            "s/[]/]/p;s/w f/x/",
             "pw f",
             "y/a/b/w f",
         ] {

@@ -29,7 +29,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::guard::shell_cases::{ACTIONS, ADVERSARIAL, GLANCES};
+    use crate::guard::action_cases::{ACTIONS, ADVERSARIAL};
+    use crate::guard::glance_cases::GLANCES;
     use crate::guard::verb::VERBS;
 
     #[test]

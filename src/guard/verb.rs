@@ -247,8 +247,15 @@ fn tail_looks(arguments: &[Word]) -> bool {
         loose: true,
         ..OPERANDS
     };
+    // The old `-5cf` is a count with letters behind it, the last of which follows.
+    let is_odd_count = |word: &Word| {
+        let count = word.text.strip_prefix('-').unwrap_or_default();
+        count.starts_with(|c: char| c.is_ascii_digit())
+            && !count.chars().all(|c| c.is_ascii_digit())
+    };
     TAIL.read(arguments)
         .is_some_and(|operands| operands.iter().all(|word| !word.text.starts_with('+')))
+        && !arguments.iter().any(is_odd_count)
 }
 
 /// `lsof`: `-r` and `+r` repeat, `-D` writes a cache.

@@ -4,7 +4,6 @@
 //! everybody else is told that it has ended. News leaves through a queue, so that listeners see it in
 //! the order in which it happened and may call back into the channel.
 
-use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +15,8 @@ use tokio::time::Instant;
 
 use super::ask::{Answer, Ask, AskState, Mail, Replies};
 use super::record::{Amendment, Record, transcript};
-use crate::event::{Event, Sink};
+use super::state::{Entry, Letter, News, State, Waiter, read_out};
+use crate::event::Sink;
 use crate::language::Language;
 
 /// How a channel behaves.
@@ -62,7 +62,6 @@ impl Default for ChannelOptions {
 pub struct Channel(Arc<Inner>);
 
 struct Inner {
-    max_asks: Option<u32>,
     timeout: Option<Duration>,
     replies: Replies,
     sink: Sink,
@@ -72,45 +71,6 @@ struct Inner {
     news: Notify,
 }
 
-#[derive(Default)]
-struct State {
-    counter: u64,
-    /// Questions that count against the quota.
-    charged: u32,
-    closed: bool,
-    asks: Vec<Ask>,
-    waiting: BTreeMap<String, Waiter>,
-    /// Questions that [`Channel::next_ask`] has not handed out.
-    unseen: VecDeque<String>,
-    letters: Vec<Letter>,
-    outbox: VecDeque<News>,
-    delivering: bool,
-    troubles: Vec<String>,
-}
-
-struct Waiter {
-    wake: oneshot::Sender<()>,
-    since: Instant,
-}
-
-/// Words of the person that the model has not seen.
-struct Letter {
-    id: String,
-    text: String,
-    amended: Option<PathBuf>,
-}
-
-/// Something to tell, and to write down first.
-struct News {
-    event: Event,
-    entry: Option<Entry>,
-}
-
-enum Entry {
-    Ask(Ask),
-    Mail { id: String, text: String },
-}
-
 impl Channel {
     /// A channel that nothing has been asked on.
     pub fn new(options: ChannelOptions) -> Self {
@@ -118,7 +78,6 @@ impl Channel {
         let replies =
             options.replies.unwrap_or_else(|| Replies::new(&language.text("human.unknowns", &[])));
         Self(Arc::new(Inner {
-            max_asks: options.max_asks,
             timeout: options.timeout,
             replies,
             sink: options.sink,
@@ -128,7 +87,7 @@ impl Channel {
                 language,
                 one_writer: Mutex::default(),
             },
-            state: Mutex::default(),
+            state: Mutex::new(State { max_asks: options.max_asks, ..State::default() }),
             news: Notify::new(),
         }))
     }
@@ -182,24 +141,24 @@ impl Channel {
         };
         state.asks.push(ask);
         if empty {
-            state.end(&id, AskState::Invalid, "", self);
+            state.end(&id, AskState::Invalid, "");
             return (id, None);
         }
         if counts {
             state.charged = state.charged.saturating_add(1);
-            if self.0.max_asks.is_some_and(|most| state.charged > most) {
-                state.end(&id, AskState::OverBudget, "", self);
+            if state.max_asks.is_some_and(|most| state.charged > most) {
+                state.end(&id, AskState::OverBudget, "");
                 return (id, None);
             }
         }
         if state.closed || self.0.timeout == Some(Duration::ZERO) {
-            state.end(&id, AskState::Timeout, "", self);
+            state.end(&id, AskState::Timeout, "");
             return (id, None);
         }
         let (wake, woken) = oneshot::channel();
         state.waiting.insert(id.clone(), Waiter { wake, since: Instant::now() });
         state.unseen.push_back(id.clone());
-        state.tell_ask(&id, None, self);
+        state.tell_ask(&id, None);
         drop(state);
         self.0.news.notify_waiters();
         (id, Some(woken))
@@ -216,7 +175,7 @@ impl Channel {
     }
 
     fn end(&self, id: &str, how: AskState, words: &str) -> bool {
-        let ended = self.lock().end(id, how, words, self);
+        let ended = self.lock().end(id, how, words);
         self.deliver();
         ended
     }
@@ -304,9 +263,10 @@ impl Channel {
     pub fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
-        let waiting: Vec<String> = state.waiting.keys().cloned().collect();
+        let waiting = state.asks.iter().filter(|ask| ask.state == AskState::Asked);
+        let waiting: Vec<String> = waiting.map(|ask| ask.id.clone()).collect();
         for id in waiting {
-            state.end(&id, AskState::Timeout, "", self);
+            state.end(&id, AskState::Timeout, "");
         }
         drop(state);
         self.0.news.notify_waiters();
@@ -320,11 +280,7 @@ impl Channel {
 
     /// Questions that the model has left; -1 means no limit.
     pub fn remaining(&self) -> i64 {
-        self.left(&self.lock())
-    }
-
-    fn left(&self, state: &State) -> i64 {
-        self.0.max_asks.map_or(-1, |most| i64::from(most.saturating_sub(state.charged)))
+        self.lock().remaining()
     }
 
     /// All questions that have ended, with their answers, for people.
@@ -400,61 +356,6 @@ impl std::fmt::Debug for Channel {
     }
 }
 
-impl State {
-    fn next_id(&mut self, kind: char) -> String {
-        self.counter += 1;
-        format!("{kind}{}", self.counter)
-    }
-
-    fn waiting_ask(&self, id: &str) -> Option<&Ask> {
-        self.asks.iter().find(|ask| ask.id == id && ask.state == AskState::Asked)
-    }
-
-    /// The only place where a question ends; false where it had ended before.
-    fn end(&mut self, id: &str, how: AskState, words: &str, channel: &Channel) -> bool {
-        let Some(ask) = self.asks.iter_mut().find(|ask| ask.id == id) else { return false };
-        if ask.state != AskState::Asked {
-            return false;
-        }
-        ask.state = how;
-        ask.answer = words.to_owned();
-        if let Some(waiter) = self.waiting.remove(id) {
-            ask.waited_s = (waiter.since.elapsed().as_secs_f64() * 10.0).round() / 10.0;
-            // Nobody listens where the asker has gone.
-            let _ = waiter.wake.send(());
-        }
-        let entry = Entry::Ask(ask.clone());
-        self.tell_ask(id, Some(entry), channel);
-        true
-    }
-
-    fn tell_ask(&mut self, id: &str, entry: Option<Entry>, channel: &Channel) {
-        let remaining = channel.left(self);
-        let Some(ask) = self.asks.iter().find(|ask| ask.id == id) else { return };
-        let event = Event::Ask {
-            id: ask.id.clone(),
-            state: ask.state.name().to_owned(),
-            question: ask.question.clone(),
-            options: ask.options.clone(),
-            answer: ask.answer.clone(),
-            remaining,
-        };
-        self.outbox.push_back(News { event, entry });
-    }
-}
-
-impl Letter {
-    fn event(&self, state: &str) -> Event {
-        let amended = self.amended.as_ref().map(|path| path.to_string_lossy().into_owned());
-        Event::Mail {
-            id: self.id.clone(),
-            state: state.to_owned(),
-            text: self.text.clone(),
-            amended: amended.unwrap_or_default(),
-        }
-    }
-}
-
 /// Ends the question of an asker that went away.
 struct Withdraw<'a> {
     channel: &'a Channel,
@@ -465,33 +366,4 @@ impl Drop for Withdraw<'_> {
     fn drop(&mut self) {
         self.channel.end(self.id, AskState::Cancelled, "");
     }
-}
-
-/// The messages as the model reads them, and the truth about where else they stand.
-fn read_out(letters: &[Letter]) -> String {
-    if letters.is_empty() {
-        return "Nothing new from the person. Carry on.".to_owned();
-    }
-    let mut lines = vec!["The person says:".to_owned()];
-    for (index, letter) in letters.iter().enumerate() {
-        lines.push(format!("{}. {}", index + 1, letter.text));
-    }
-    let lost: Vec<String> = letters
-        .iter()
-        .enumerate()
-        .filter(|(_, letter)| letter.amended.is_none())
-        .map(|(index, _)| (index + 1).to_string())
-        .collect();
-    lines.push(if lost.is_empty() {
-        "All of this is already in the brief.".to_owned()
-    } else if lost.len() == letters.len() {
-        "None of this is kept anywhere: write down in the notes what must last.".to_owned()
-    } else {
-        format!(
-            "This is already in the brief, except number {}, which is kept nowhere: write down in the \
-             notes what must last.",
-            lost.join(", ")
-        )
-    });
-    lines.join("\n")
 }

@@ -3,6 +3,7 @@
 mod ask;
 mod channel;
 mod record;
+mod state;
 #[cfg(test)]
 mod tests;
 mod tool;
