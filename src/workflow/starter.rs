@@ -250,15 +250,10 @@ impl<'a> Flow<'a> {
 
     /// Brief, goal and lineage go to the archive; the questions stay.
     fn archive(&self) -> Result<(), FlowError> {
-        let papers = [
-            self.workbench.brief_path(),
-            self.workbench.goal_path(),
-            self.lineage.path(),
-        ];
         let stamp = jiff::ZonedDateTime::now().strftime("%Y%m%d-%H%M%S").to_string();
         let moved = self
             .workbench
-            .archive(&papers, &stamp)
+            .archive(&[self.lineage.path()], &stamp)
             .map_err(|source| FlowError::File { path: self.workbench.notes(), source })?;
         if let Some(folder) = moved.first().and_then(|file| file.parent()) {
             self.notice("workflow.archived", &[("folder", &self.workbench.shown(folder))]);
