@@ -28,7 +28,7 @@ pub enum Fault {
     Refused,
     /// No such model or path (404).
     NotFound,
-    /// The request is malformed (400 and other 4xx).
+    /// The request is malformed (400 and other 4xx), or could not even be made: address, header, proxy.
     BadRequest,
     /// The conversation is longer than the model's window.
     Overflow,

@@ -200,7 +200,8 @@ pub struct HostError(pub String);
 pub trait Host: Send + Sync {
     /// Asked before every call, whatever its name.
     async fn before_tool(&self, call: &ToolCall) -> Permit;
-    /// Sees every result before the model does and may replace it.
+    /// Sees the result of every call that was allowed, before the model does, and may replace it. `call` has
+    /// the input that was used.
     async fn after_tool(&self, call: &ToolCall, result: ToolResult) -> ToolResult;
     /// Runs a host tool.
     async fn call_tool(&self, call: &ToolCall) -> ToolResult;

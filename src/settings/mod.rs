@@ -45,6 +45,18 @@ pub struct Warning {
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
+impl Secret {
+    /// Hides a value.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(value.into())
+    }
+
+    /// The value itself, for a request's header only.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
 impl std::fmt::Debug for Secret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("***")

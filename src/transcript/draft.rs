@@ -32,6 +32,17 @@ pub enum DraftKind {
         /// `toolDenialKind`: set where a guard refused the call (`permission-rule`).
         denial: Option<String>,
     },
+    /// The answer to one call; it hangs under the entry of that call, which is its `parent`.
+    Result {
+        /// The result.
+        block: Block,
+        /// `toolUseResult`: the tool's own output object, as raw JSON.
+        tool_use_result: Option<String>,
+        /// `toolDenialKind`, as above.
+        denial: Option<String>,
+        /// `sourceToolAssistantUUID`: the entry of the call.
+        source: String,
+    },
     /// One block of a reply of the model.
     Assistant {
         /// The API's message as raw JSON text: id, model, role, content with this one block, usage.
@@ -71,6 +82,8 @@ struct Row<'a> {
     tool_use_result: Option<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_denial_kind: Option<&'a str>,
+    #[serde(rename = "sourceToolAssistantUUID", skip_serializing_if = "Option::is_none")]
+    source: Option<&'a str>,
     uuid: String,
     timestamp: String,
 }
@@ -81,6 +94,7 @@ impl Draft {
     /// # Errors
     /// Where a raw part is not JSON, which would be a defect of the caller.
     pub fn write(&self, origin: &Origin) -> Result<Entry, super::EntryError> {
+        let mut source_entry = None;
         let (kind, message, request_id, tool_use_result, denial) = match &self.kind {
             DraftKind::User { blocks, tool_use_result, denial } => (
                 "user",
@@ -89,6 +103,16 @@ impl Draft {
                 tool_use_result.clone().map(RawValue::from_string).transpose()?,
                 denial.as_deref(),
             ),
+            DraftKind::Result { block, tool_use_result, denial, source } => {
+                source_entry = Some(source.as_str());
+                (
+                    "user",
+                    user_message(std::slice::from_ref(block))?,
+                    None,
+                    tool_use_result.clone().map(RawValue::from_string).transpose()?,
+                    denial.as_deref(),
+                )
+            }
             DraftKind::Assistant { message, request_id } => (
                 "assistant",
                 RawValue::from_string(message.clone())?,
@@ -111,6 +135,7 @@ impl Draft {
             request_id,
             tool_use_result,
             tool_denial_kind: denial,
+            source: source_entry,
             uuid: new_id(),
             timestamp: format!("{:.3}", jiff::Timestamp::now()),
         };

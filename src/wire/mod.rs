@@ -1,1 +1,22 @@
-//! To be written.
+//! Post: the Messages API. Types, event-stream framing and the HTTP client; nothing here knows who asks.
+//!
+//! A reply is kept as the text that the server sent: blocks are assembled by splicing, never by way of a
+//! JSON tree, since a thinking block must reach the model again byte for byte.
+
+mod client;
+mod error;
+mod frame;
+mod reply;
+mod request;
+mod resolve;
+mod retry;
+mod route;
+
+pub use client::{Caller, Client, ClientOptions};
+pub use error::{Failure, Partial, WireError};
+pub use frame::{Frame, frames};
+pub use reply::{Assembly, Reply, ReplyBlock};
+pub use request::{Request, Role, ToolSpec, WireMessage};
+pub use resolve::Resolver;
+pub use retry::retry_after;
+pub use route::Proxies;

@@ -1,0 +1,108 @@
+//! The `Agent` tool: a subagent with its own thread and transcript, whose last words are the result.
+
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::answer::Outcome;
+use super::thread::{Said, Thread};
+use super::{EngineError, Fault, Place, entry};
+use crate::engine::{AgentDefinition, ToolCall, ToolResult};
+use crate::transcript::new_id;
+use crate::wire::ToolSpec;
+
+/// The tool's name.
+pub(super) const NAME: &str = "Agent";
+
+/// What the model is told about the tool.
+pub(super) fn spec(agents: &[AgentDefinition]) -> ToolSpec {
+    let mut description = String::from(
+        "Gives a piece of work to a subagent, which works on its own with its own tools and reports once, at \
+         the end. It sees nothing of this conversation: the prompt must hold everything it needs. Several \
+         calls in one reply run at the same time. Kinds of subagent:",
+    );
+    for agent in agents {
+        let tools = agent.tools.join(", ");
+        description += &format!("\n- {}: {} (tools: {tools})", agent.name, agent.description);
+    }
+    let kinds: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "description": {"type": "string", "description": "The work in three to five words"},
+            "prompt": {"type": "string", "description": "The whole task"},
+            "subagent_type": {"type": "string", "enum": kinds, "description": "The kind of subagent"},
+            "model": {
+                "type": "string",
+                "description": "opus, sonnet, haiku or a model's id; left out, the kind decides",
+            },
+        },
+        "required": ["description", "prompt", "subagent_type"],
+    });
+    ToolSpec { name: NAME.to_owned(), description, schema }
+}
+
+/// Runs a subagent to its end. A failure of its model is a result: the conversation survives it.
+///
+/// # Errors
+/// Where the record fails.
+pub(super) async fn run(parent: &Thread, call: &ToolCall) -> Result<Outcome, EngineError> {
+    let session = &parent.session;
+    let refuse = |reason: String| Ok(Outcome::plain(ToolResult::error(reason)));
+    if parent.place != Place::Main {
+        return refuse("A subagent cannot start subagents.".to_owned());
+    }
+    let field = |name: &str| call.input.get(name).and_then(Value::as_str).unwrap_or_default();
+    let (kind, prompt, description) =
+        (field("subagent_type"), field("prompt"), field("description"));
+    let agents = &session.opening.agents;
+    let Some(definition) = agents.iter().find(|agent| agent.name == kind) else {
+        let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
+        return refuse(format!(
+            "There is no subagent of the kind {kind:?}. Known kinds: {}.",
+            known.join(", ")
+        ));
+    };
+    if prompt.trim().is_empty() {
+        return refuse("The prompt of a subagent must not be empty.".to_owned());
+    }
+    let asked = Some(field("model")).filter(|model| !model.is_empty());
+    let model = session.subagent_model(asked.unwrap_or(&definition.model));
+    let id: String = new_id().chars().filter(char::is_ascii_hexdigit).take(16).collect();
+    let mut thread = Thread::subagent(session, definition, &id, model);
+    let opening_entry = entry::agent_metadata(kind, description, &call.id)?;
+    session.host.record(&thread.key, &[opening_entry]).await?;
+    let start = Instant::now();
+    let said = thread.say(prompt, None).await;
+    let detail = |status: &str, text: &str| {
+        json!({
+            "status": status,
+            "agentId": id,
+            "agentType": kind,
+            "prompt": prompt,
+            "resolvedModel": thread.model(),
+            "content": [{"type": "text", "text": text}],
+            "totalDurationMs": u64::try_from(start.elapsed().as_millis()).unwrap_or(u64::MAX),
+        })
+    };
+    match said {
+        Ok(said) => {
+            let text = last_words(&said);
+            let detail = detail("completed", &text);
+            Ok(Outcome::new(ToolResult::text(text), detail))
+        }
+        Err(error) if error.fault == Fault::Store => Err(error),
+        Err(error) => {
+            let text = format!("The subagent {id} failed: {error}");
+            let detail = detail("failed", &text);
+            Ok(Outcome::new(ToolResult::error(text), detail))
+        }
+    }
+}
+
+fn last_words(said: &Said) -> String {
+    match said.texts.last() {
+        Some(text) => text.clone(),
+        None => "(The subagent ended without a word.)".to_owned(),
+    }
+}

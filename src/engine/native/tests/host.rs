@@ -1,0 +1,96 @@
+//! A host that keeps the record in memory and writes down what it is asked.
+
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::engine::{Host, HostError, Permit, ToolCall, ToolResult};
+use crate::event::Event;
+use crate::transcript::{Entry, SessionKey};
+
+#[derive(Default)]
+pub(super) struct Notes {
+    record: Mutex<Vec<(String, Entry)>>,
+    events: Mutex<Vec<Event>>,
+    asked: Mutex<Vec<String>>,
+    broken: Mutex<bool>,
+    /// Told when a tool runs that never answers.
+    pub(super) waiting: Notify,
+}
+
+impl Notes {
+    /// The rows of one transcript.
+    pub(super) fn rows(&self, key: &str) -> Vec<Value> {
+        let record = self.record.lock().unwrap();
+        let rows = record.iter().filter(|(place, _)| place == key);
+        rows.map(|(_, entry)| serde_json::from_str(entry.raw()).unwrap_or(Value::Null)).collect()
+    }
+
+    pub(super) fn events(&self) -> Vec<Event> {
+        self.events.lock().unwrap().clone()
+    }
+
+    /// The tools that permission was asked for.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    pub(super) fn break_record(&self) {
+        *self.broken.lock().unwrap() = true;
+    }
+
+    /// Another host with the same record.
+    pub(super) fn copy(&self) -> Self {
+        let record = self.record.lock().unwrap().clone();
+        Self { record: Mutex::new(record), ..Self::default() }
+    }
+}
+
+#[async_trait]
+impl Host for Notes {
+    async fn before_tool(&self, call: &ToolCall) -> Permit {
+        self.asked.lock().unwrap().push(call.name.clone());
+        match call.name.as_str() {
+            "Denied" => Permit::Deny("not for you".to_owned()),
+            _ => Permit::Allow,
+        }
+    }
+
+    async fn after_tool(&self, call: &ToolCall, result: ToolResult) -> ToolResult {
+        if call.input["question"] == "b?" {
+            return result;
+        }
+        let text = result.output.as_str().unwrap_or_default();
+        ToolResult { output: Value::String(format!("{text} (seen)")), ..result }
+    }
+
+    async fn call_tool(&self, call: &ToolCall) -> ToolResult {
+        let question = call.input["question"].as_str().unwrap_or_default();
+        if question == "wait for ever" {
+            self.waiting.notify_one();
+            std::future::pending::<()>().await;
+        }
+        ToolResult::text(format!("answer to {question}"))
+    }
+
+    async fn record(&self, key: &SessionKey, entries: &[Entry]) -> Result<(), HostError> {
+        if *self.broken.lock().unwrap() {
+            return Err(HostError("the record is broken".to_owned()));
+        }
+        let mut record = self.record.lock().unwrap();
+        record.extend(entries.iter().map(|entry| (key.joined(), entry.clone())));
+        Ok(())
+    }
+
+    async fn history(&self, key: &SessionKey) -> Result<Vec<Entry>, HostError> {
+        let record = self.record.lock().unwrap();
+        let rows = record.iter().filter(|(place, _)| *place == key.joined());
+        Ok(rows.map(|(_, entry)| entry.clone()).collect())
+    }
+
+    fn tell(&self, event: Event) {
+        self.events.lock().unwrap().push(event);
+    }
+}
