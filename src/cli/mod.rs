@@ -1,5 +1,7 @@
 //! Door: the only layer with clap, anyhow and printing; one file per command.
 
+mod config;
+
 use std::process::ExitCode;
 
 /// Runs the program.
