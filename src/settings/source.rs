@@ -1,0 +1,317 @@
+//! Where choices come from, and the order in which they count: decided per key, the nearest first.
+
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use sha2::{Digest, Sha256};
+
+use super::borrow;
+use super::grammar;
+use super::warning::Warning;
+
+/// The process environment and the places that depend on it, handed in by the door.
+#[derive(Clone, Default)]
+pub struct Environment {
+    /// Every variable, also those that are not UTF-8.
+    pub variables: BTreeMap<OsString, OsString>,
+    /// The current directory.
+    pub current_dir: PathBuf,
+    /// The real path of the running executable.
+    pub executable: PathBuf,
+}
+
+/// Variables hold secrets, so only their names are shown.
+impl std::fmt::Debug for Environment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Environment")
+            .field("variables", &self.variables.keys())
+            .field("current_dir", &self.current_dir)
+            .field("executable", &self.executable)
+            .finish()
+    }
+}
+
+impl Environment {
+    /// A variable that is set and not empty.
+    fn path(&self, name: &str) -> Option<&OsStr> {
+        let value = self.variables.get(OsStr::new(name))?;
+        Some(value.as_os_str()).filter(|value| !value.is_empty())
+    }
+
+    /// `$HOME`; nothing where it is not set.
+    pub(super) fn home(&self) -> Option<PathBuf> {
+        self.path("HOME").map(PathBuf::from)
+    }
+
+    /// `${XDG_CONFIG_HOME:-~/.config}/flower`; nothing where neither is set.
+    pub(super) fn config_dir(&self) -> Option<PathBuf> {
+        let base = match self.path("XDG_CONFIG_HOME") {
+            Some(base) => self.current_dir.join(base),
+            None => self.home()?.join(".config"),
+        };
+        Some(base.join("flower"))
+    }
+}
+
+/// Where a value comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// The process environment.
+    Process,
+    /// A line of a `.env` file.
+    File {
+        /// The file as it was named.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// The `env` block of a settings file of Claude Code.
+    Borrowed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// flower's own default.
+    Default,
+}
+
+/// A value and where it comes from.
+#[derive(Clone)]
+pub struct Value {
+    /// As it was written, quotes at its ends stripped.
+    pub text: OsString,
+    /// Where it was written.
+    pub origin: Origin,
+    /// True where the key may be a piece of a secret (see [`grammar::Line::inside`]).
+    pub inside: bool,
+}
+
+/// The `.env` file of the current directory, which may have come with somebody else's repository.
+#[derive(Debug, Clone)]
+pub struct ProjectFile {
+    /// As it is named in origins.
+    pub path: PathBuf,
+    /// Its real path: the same file by another way is the same file.
+    pub real: PathBuf,
+    /// Of the bytes that were read, so that what was trusted is what counts.
+    pub sha256: String,
+}
+
+/// What was found.
+#[derive(Clone, Default)]
+pub struct Loaded {
+    /// Every variable of the process and of the files.
+    pub values: BTreeMap<OsString, Value>,
+    /// The keys that files (not the process) set, in the order in which they were first set.
+    pub set: Vec<String>,
+    /// What is worth telling.
+    pub warnings: Vec<Warning>,
+    /// The current directory's `.env`, if it was read.
+    pub project: Option<ProjectFile>,
+}
+
+/// Reads all places (or only the file `explicit`) and decides per key.
+///
+/// `replace` lets every later value win over an earlier one, the process included. Nothing is borrowed
+/// from Claude Code where a file is named. A missing file is no error.
+pub fn load(environment: &Environment, explicit: Option<&Path>, replace: bool) -> Loaded {
+    let mut loaded = Loaded::default();
+    for (key, value) in &environment.variables {
+        let value = Value { text: value.clone(), origin: Origin::Process, inside: false };
+        loaded.values.insert(key.clone(), value);
+    }
+    if let Some(path) = explicit {
+        let bytes = read(&environment.current_dir.join(path), path, true, &mut loaded.warnings);
+        take(&mut loaded, path, bytes.as_deref(), replace);
+        return loaded;
+    }
+    let mut seen = Vec::new();
+    for place in places(environment) {
+        let full = environment.current_dir.join(&place.path);
+        let real = fs::canonicalize(&full).ok();
+        if real.is_some() && seen.contains(&real) {
+            // Run from its own checkout, the project's file and the checkout's are one: read it once.
+            continue;
+        }
+        let bytes = read(&full, &place.path, place.named, &mut loaded.warnings);
+        if let (Some(bytes), Some(real)) = (&bytes, &real)
+            && fs::canonicalize(environment.current_dir.join(".env")).is_ok_and(|own| own == *real)
+        {
+            let (path, real) = (place.path.clone(), real.clone());
+            loaded.project = Some(ProjectFile { path, real, sha256: hex(&Sha256::digest(bytes)) });
+        }
+        seen.push(real);
+        take(&mut loaded, &place.path, bytes.as_deref(), replace);
+    }
+    if let Some(home) = environment.home() {
+        borrow_keys(&mut loaded, &home.join(".claude"), replace);
+    }
+    loaded
+}
+
+struct Place {
+    path: PathBuf,
+    /// Named by the user: then it is worth a word if it is not there.
+    named: bool,
+}
+
+fn places(environment: &Environment) -> Vec<Place> {
+    let mut places = Vec::new();
+    if let Some(named) = environment.path("FLOWER_ENV") {
+        places.push(Place { path: PathBuf::from(named), named: true });
+    }
+    let found = |path: PathBuf| Place { path, named: false };
+    places.push(found(environment.current_dir.join(".env")));
+    places.extend(environment.config_dir().map(|dir| found(dir.join(".env"))));
+    places.extend(checkout(&environment.executable).map(|dir| found(dir.join(".env"))));
+    places
+}
+
+/// The source checkout that the program was built in: the nearest parent with this package's Cargo.toml.
+fn checkout(executable: &Path) -> Option<PathBuf> {
+    let parents = executable.ancestors().skip(1);
+    let mut with_manifest = parents.filter(|parent| is_this_package(&parent.join("Cargo.toml")));
+    with_manifest.next().map(Path::to_path_buf)
+}
+
+/// Looks for `name = "flower"` in the `[package]` table; no more of TOML is needed for that.
+fn is_this_package(manifest: &Path) -> bool {
+    let Ok(text) = fs::read_to_string(manifest) else {
+        return false;
+    };
+    let mut in_package = false;
+    text.lines().map(str::trim).any(|line| {
+        if line.starts_with('[') {
+            in_package = line.split('#').next().is_some_and(|head| head.trim() == "[package]");
+        }
+        let Some((key, value)) = line.split_once('=') else {
+            return false;
+        };
+        let value = value.split('#').next().unwrap_or_default().trim();
+        in_package && key.trim() == "name" && matches!(value, "\"flower\"" | "'flower'")
+    })
+}
+
+/// Reads a regular file. What is no regular file is not opened: a pipe would block.
+fn read(full: &Path, shown: &Path, named: bool, warnings: &mut Vec<Warning>) -> Option<Vec<u8>> {
+    let outcome = fs::metadata(full).and_then(|metadata| {
+        if metadata.is_file() {
+            return fs::read(full);
+        }
+        Err(std::io::Error::other("not a regular file"))
+    });
+    match outcome {
+        Ok(bytes) => Some(bytes),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => None,
+        Err(error) => {
+            let file = shown.display().to_string();
+            let reason = error.to_string();
+            let values = [("file", file.as_str()), ("reason", reason.as_str())];
+            warnings.push(Warning::new("settings.unreadable", &values));
+            None
+        }
+    }
+}
+
+fn take(loaded: &mut Loaded, path: &Path, bytes: Option<&[u8]>, replace: bool) {
+    let Some(bytes) = bytes else {
+        return;
+    };
+    let file = path.display().to_string();
+    let Ok(parsed) = grammar::parse(bytes) else {
+        loaded.warnings.push(Warning::new("settings.undecodable", &[("file", &file)]));
+        return;
+    };
+    for found in parsed.findings {
+        let line = found.line.to_string();
+        let values =
+            [("file", file.as_str()), ("line", line.as_str()), ("key", found.key.as_str())];
+        loaded.warnings.push(Warning::new(found.difference.text_key(), &values));
+    }
+    for line in parsed.lines {
+        let origin = Origin::File { path: path.to_path_buf(), line: line.line };
+        let value = Value { text: line.value.into(), origin, inside: line.inside };
+        put(loaded, line.key, value, replace);
+    }
+}
+
+fn borrow_keys(loaded: &mut Loaded, folder: &Path, replace: bool) {
+    let mut taken = Vec::new();
+    for name in ["settings.json", "settings.local.json"] {
+        let path = folder.join(name);
+        let (pairs, unusable) = borrow::read(&path);
+        for key in unusable {
+            let file = path.display().to_string();
+            let values = [("file", file.as_str()), ("key", key)];
+            loaded.warnings.push(Warning::new("settings.borrowed_unusable", &values));
+        }
+        for (key, text) in pairs {
+            if !taken.contains(&key) {
+                taken.push(key);
+                let origin = Origin::Borrowed { path: path.clone() };
+                let value = Value { text: text.into(), origin, inside: false };
+                put(loaded, key.to_owned(), value, replace);
+            }
+        }
+    }
+}
+
+/// A key that is there, even empty, stays, unless `replace`.
+fn put(loaded: &mut Loaded, key: String, value: Value, replace: bool) {
+    let name = OsString::from(&key);
+    if loaded.values.contains_key(&name) && !replace {
+        return;
+    }
+    loaded.values.insert(name, value);
+    if !loaded.set.contains(&key) {
+        loaded.set.push(key);
+    }
+}
+
+/// Small letters.
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checkout_is_the_nearest_parent_with_this_package() {
+        let root = tempfile::tempdir().unwrap();
+        let inner = root.path().join("inner/target/debug");
+        fs::create_dir_all(&inner).unwrap();
+        fs::write(root.path().join("Cargo.toml"), "[package]\nname = \"flower\" # ours\n").unwrap();
+        fs::write(root.path().join("inner/Cargo.toml"), "[dependencies]\nname = \"flower\"\n")
+            .unwrap();
+        assert_eq!(checkout(&inner.join("flower")), Some(root.path().to_path_buf()));
+        assert_eq!(checkout(Path::new("/usr/bin/flower")), None);
+    }
+
+    #[test]
+    fn a_named_file_that_is_missing_is_told_others_are_not() {
+        let home = tempfile::tempdir().unwrap();
+        let mut environment =
+            Environment { current_dir: home.path().to_path_buf(), ..Environment::default() };
+        assert_eq!(load(&environment, None, false).warnings, []);
+        environment.variables.insert("FLOWER_ENV".into(), "nowhere.env".into());
+        let warnings = load(&environment, None, false).warnings;
+        assert_eq!(warnings[0].key, "settings.unreadable");
+        assert_eq!(warnings[0].values[0], ("file", "nowhere.env".to_owned()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_variable_that_is_not_text_still_claims_its_key() {
+        use std::os::unix::ffi::OsStringExt;
+        let home = tempfile::tempdir().unwrap();
+        fs::write(home.path().join(".env"), "A=file\n").unwrap();
+        let mut environment =
+            Environment { current_dir: home.path().to_path_buf(), ..Environment::default() };
+        let odd = OsString::from_vec(vec![0xff]);
+        environment.variables.insert("A".into(), odd.clone());
+        assert_eq!(load(&environment, None, false).values[OsStr::new("A")].text, odd);
+    }
+}
