@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::args::Global;
-use super::output::Output;
+use super::output::warn;
 use crate::engine::native::Native;
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
@@ -140,8 +140,17 @@ pub(super) fn limits(global: &Global) -> Limits {
 }
 
 /// Warnings of the settings, once, where a person can see them.
-pub(super) fn warn(house: &House, output: &Output) {
+pub(super) fn tell_warnings(house: &House) {
     for warning in house.settings.warnings() {
-        output.warn(&warning.text(house.language));
+        warn(&warning.text(house.language));
+    }
+}
+
+/// What the store has to say, once.
+pub(super) fn tell_notices(house: &House, store: &SqliteStore) {
+    for notice in store.take_notices() {
+        let values = notice.values();
+        let values: Vec<_> = values.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        warn(&house.language.text(notice.key(), &values));
     }
 }

@@ -3,8 +3,9 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
+use super::assemble::House;
 use crate::language::Language;
 use crate::settings::{
     CREDENTIAL_KEYS, DEFAULT_BASE_URL, OWN_KEYS, Origin, Settings, WAITS, Wait, is_known,
@@ -14,20 +15,25 @@ use crate::settings::{
 /// Prints all settings, one setting, or (`check`) what is surprising and what is risky.
 ///
 /// The exit code is 1 for a key that is nowhere, and for a check that found something.
-#[allow(dead_code)]
-pub(super) fn run(
-    settings: &Settings,
-    key: Option<&str>,
-    check: bool,
-    out: &mut dyn Write,
-) -> Result<ExitCode> {
-    let view = View { settings, language: settings.language() };
-    let fine = match (check, key) {
+pub(super) fn run(house: &House, args: &ConfigArgs, out: &mut dyn Write) -> Result<ExitCode> {
+    let view = View { settings: &house.settings, language: house.language };
+    let fine = match (args.check, args.key.as_deref()) {
         (true, _) => view.check(out)?,
+        (false, Some("trust")) => view.trust(out)?,
         (false, Some(key)) => view.one(key, out)?,
         (false, None) => view.all(out)?,
     };
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// `flower config`
+#[derive(Debug, clap::Args)]
+pub(super) struct ConfigArgs {
+    /// One setting, or any key of a `.env` file; `trust` records that this project's .env may redirect
+    key: Option<String>,
+    /// List what other tools would read differently and what is risky; exit code 1 if there is anything
+    #[arg(long)]
+    check: bool,
 }
 
 struct View<'a> {
@@ -38,6 +44,18 @@ struct View<'a> {
 impl View<'_> {
     fn say(&self, key: &str, values: &[(&str, &str)]) -> String {
         self.language.text(key, values)
+    }
+
+    /// Remembers that the `.env` of the current directory, as it is now, may redirect.
+    fn trust(&self, out: &mut dyn Write) -> Result<bool> {
+        let project = self.settings.project().map(|project| project.path.display().to_string());
+        let Some(file) = project else {
+            writeln!(out, "{}", self.say("settings.nothing_to_trust", &[]))?;
+            return Ok(false);
+        };
+        self.settings.remember_trust().context("this cannot be remembered")?;
+        writeln!(out, "{}", self.say("settings.trusted", &[("file", &file)]))?;
+        Ok(true)
     }
 
     fn all(&self, out: &mut dyn Write) -> Result<bool> {

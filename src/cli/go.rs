@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{Global, GoArgs};
-use super::assemble::{Extras, House, Place, limits, warn};
+use super::assemble::{Extras, House, Place, limits, tell_notices, tell_warnings};
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
 use super::{person, signal, trust};
@@ -33,7 +33,7 @@ pub(super) struct Chain {
 pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     let house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Follower));
-    warn(&house, &output);
+    tell_warnings(&house);
     if !trust::project_env(&house)? {
         return Ok(ExitCode::from(exit::FAILED));
     }
@@ -47,7 +47,8 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     let workspace = global.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let run_dir = global.run_dir.clone().unwrap_or_else(|| PathBuf::from("runs"));
     let place = Place::open(&house.current_dir.join(workspace), &house.current_dir.join(run_dir))?;
-    let root = place.workspace.join(".flower");
+    tell_notices(&house, &place.store);
+    let root = Workbench::usual_root(&place.workspace);
     let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
     let Some(ask) = request(&house, &place, &workbench, args)? else {
         complain(&house.language.text("cli.nothing_asked", &[]));

@@ -53,7 +53,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Demo(demo) => demo::run(global, demo),
         Command::Config(config) => {
             let house = assemble::House::look(global)?;
-            config::run(&house.settings, config, &mut std::io::stdout().lock())
+            config::run(&house, config, &mut std::io::stdout().lock())
         }
         Command::Gate(gate) => {
             let house = assemble::House::look(global)?;

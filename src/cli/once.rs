@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::args::{Global, OnceArgs};
-use super::assemble::{Extras, House, Place, limits, warn};
+use super::assemble::{Extras, House, Place, limits, tell_notices, tell_warnings};
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
 use super::{signal, trust};
@@ -22,7 +22,7 @@ const STEP: &str = "ad-hoc";
 pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> {
     let house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Reader));
-    warn(&house, &output);
+    tell_warnings(&house);
     let prompt = match args.prompt.as_str() {
         "-" => {
             let mut text = String::new();
@@ -48,6 +48,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
     let workspace = global.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
     let run_dir = global.run_dir.clone().unwrap_or_else(|| PathBuf::from("runs"));
     let place = Place::open(&house.current_dir.join(workspace), &house.current_dir.join(run_dir))?;
+    tell_notices(&house, &place.store);
     let workbench = match global.workbench {
         true => {
             let root = place.folder.file("workbench");

@@ -18,6 +18,14 @@ pub(super) fn complain(text: &str) {
     }
 }
 
+/// Something that the person should know; to stderr, whatever stdout is for.
+pub(super) fn warn(text: &str) {
+    let mut stderr = std::io::stderr().lock();
+    for line in text.lines() {
+        let _ = writeln!(stderr, "! {}", super::terminal::clean(line));
+    }
+}
+
 /// Which stream gets what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
@@ -70,14 +78,6 @@ impl Output {
                     self.renderer.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 self.print(&renderer.render(event));
             }
-        }
-    }
-
-    /// Something that the person should know; to stderr, in every format.
-    pub(super) fn warn(&self, text: &str) {
-        let mut stderr = std::io::stderr().lock();
-        for line in text.lines() {
-            let _ = writeln!(stderr, "! {}", super::terminal::clean(line));
         }
     }
 

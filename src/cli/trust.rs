@@ -5,9 +5,67 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::assemble::House;
-use super::output::complain;
+use super::output::{complain, warn};
+use crate::settings::{Standing, Trust};
 
 /// True where the run may go on. Says why where it may not.
 pub(super) fn project_env(house: &House) -> anyhow::Result<bool> {
-    todo_replaced_at_merge(house)
+    let settings = &house.settings;
+    let Some(project) = settings.project().filter(|_| !settings.redirects().is_empty()) else {
+        return Ok(true);
+    };
+    let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
+    let standing = Standing {
+        tracked: is_tracked(&project.real),
+        terminal,
+        trusted_before: settings.trusted_before(),
+    };
+    match settings.trust(standing) {
+        Trust::Fine => Ok(true),
+        Trust::Warn(warning) => {
+            warn(&warning.text(house.language));
+            Ok(true)
+        }
+        Trust::Refuse(warning) => {
+            complain(&warning.text(house.language));
+            Ok(false)
+        }
+        Trust::Ask(warning) => {
+            let trusted = ask(&warning.text(house.language))?;
+            if trusted {
+                settings.remember_trust()?;
+            }
+            Ok(trusted)
+        }
+    }
+}
+
+/// One question; only a clear yes counts.
+fn ask(question: &str) -> anyhow::Result<bool> {
+    let mut stderr = std::io::stderr().lock();
+    write!(stderr, "{} [y/N] ", super::terminal::clean(question))?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    std::io::stdin().lock().read_line(&mut answer)?;
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes" | "是" | "да" | "д"))
+}
+
+/// Whether the file belongs to a repository. Where git cannot say (it is not installed, or refuses the
+/// folder), a repository around it is enough to take the file for tracked.
+fn is_tracked(file: &Path) -> bool {
+    let Some(folder) = file.parent() else { return true };
+    if !folder.ancestors().any(|folder| folder.join(".git").exists()) {
+        return false;
+    }
+    let asked = Command::new("git")
+        .arg("-C")
+        .arg(folder)
+        .args(["ls-files", "--error-unmatch", "--"])
+        .arg(file)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    // 1: git looked, and the file is not in the index.
+    !matches!(asked.map(|status| status.code()), Ok(Some(1)))
 }
