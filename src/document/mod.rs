@@ -1,1 +1,15 @@
-//! To be written.
+//! Papers: brief, goal and verdict, read from what a model wrote and written for people and models.
+
+mod brief;
+mod fence;
+mod goal;
+mod heading;
+mod list;
+mod section;
+mod state;
+mod verdict;
+
+pub use brief::{Amendment, Brief, Occasion, amend, amendments_title};
+pub use goal::Goal;
+pub use state::VerdictState;
+pub use verdict::Verdict;
