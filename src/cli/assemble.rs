@@ -8,13 +8,14 @@ use anyhow::Context;
 
 use super::args::Global;
 use super::output::warn;
-use crate::engine::native::Native;
+use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
 use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime};
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
+use crate::wire::{ClientOptions, Proxies};
 use crate::workbench::Workbench;
 
 /// What is known before anything runs.
@@ -81,6 +82,37 @@ impl House {
         })
     }
 
+    /// The engine that is built in, with the settings' models and prices.
+    fn engine(&self, endpoint: Endpoint) -> anyhow::Result<Native> {
+        let settings = &self.settings;
+        let (for_models, for_prices) = (Arc::clone(settings), Arc::clone(settings));
+        let proxy = |lower: &str, upper: &str| {
+            let value = settings.non_empty(lower).or_else(|| settings.non_empty(upper));
+            value.map(str::to_owned)
+        };
+        let client = ClientOptions {
+            proxies: Proxies {
+                https: proxy("https_proxy", "HTTPS_PROXY"),
+                http: proxy("http_proxy", "HTTP_PROXY"),
+                all: proxy("all_proxy", "ALL_PROXY"),
+                none: proxy("no_proxy", "NO_PROXY"),
+            },
+            ca_file: settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
+            ..ClientOptions::default()
+        };
+        Ok(Native::new(NativeOptions {
+            endpoint,
+            client,
+            choice: Choice {
+                main_model: settings.main_model(),
+                subagent_model: Box::new(move |requested| for_models.subagent_model(requested)),
+                cost: Box::new(move |model, usage| for_prices.models().cost(model, usage)),
+                effort: settings.effort().map(str::to_owned),
+            },
+            max_tokens: MAX_TOKENS,
+        })?)
+    }
+
     /// Puts the runtime together.
     pub(super) fn runtime(
         &self,
@@ -88,7 +120,7 @@ impl House {
         endpoint: Endpoint,
         extras: Extras,
     ) -> anyhow::Result<Runtime> {
-        let engine = Native::new(endpoint, Arc::clone(&self.settings))?;
+        let engine = self.engine(endpoint)?;
         let mut tool_environment = self.settings.tool_environment();
         tool_environment.extend(extras.tool_environment);
         let parts = Parts {

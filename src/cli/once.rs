@@ -66,8 +66,8 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             tool_environment: Vec::new(),
         };
         let runtime = house.runtime(&place, endpoint, extras)?;
-        let mut role = role::once(house.language, &args.instructions, &args.tools);
-        role.workbench = global.workbench;
+        let mut role = role::once(&args.instructions, args.tools.clone());
+        role.workbench_index = global.workbench;
         let (session, _lease) = match &args.resume {
             None => (Session::New, None),
             Some(id) => {

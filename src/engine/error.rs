@@ -65,6 +65,8 @@ pub enum Limit {
     Turns,
     /// US dollars.
     Budget,
+    /// Time since the run began.
+    Time,
 }
 
 /// What helps against a failure.

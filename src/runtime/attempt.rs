@@ -198,7 +198,7 @@ impl Runtime {
         let resume = stored.iter().any(|entry| matches!(entry.kind.as_str(), "user" | "assistant"));
         // A first attempt that failed before anything was stored says what it wanted to say.
         let words = if resume { words } else { &assignment.prompt };
-        let desk = self.parts.workbench.as_deref().filter(|_| assignment.role.workbench);
+        let desk = self.parts.workbench.as_deref().filter(|_| assignment.role.workbench_index);
         if let Some(desk) = desk {
             desk.refresh_index().map_err(|e| EngineError::new(Fault::Store, e.to_string()))?;
         }
@@ -293,8 +293,8 @@ impl Runtime {
             tools: role.tools.clone(),
             agents: role.workers.iter().map(definition).collect(),
             host_tools: self.host_tools(role),
-            model: role.model.clone(),
-            max_turns: least(role.max_turns, self.limits.max_turns.map(|n| n.saturating_sub(turns))),
+            model: None,
+            max_turns: least(role.limits.turns, self.limits.max_turns.map(|n| n.saturating_sub(turns))),
             budget_usd: self.limits.budget_usd.map(|usd| (usd - spent).max(0.0)),
             tool_environment: self.parts.tool_environment.clone(),
         }

@@ -19,7 +19,7 @@ impl Flow<'_> {
         words: &str,
     ) -> Result<Result<Brief, Outcome>, FlowError> {
         let language = self.workbench.language();
-        let role = clarifier(language);
+        let role = clarifier(language, true, "");
         let mut session = self.carried(wake, names.clarify).await?;
         let mut said = match session {
             Session::Resume(_) => prompt::clarify_resumed(language, words),

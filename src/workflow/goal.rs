@@ -22,7 +22,7 @@ impl Flow<'_> {
         brief: &Brief,
     ) -> Result<Result<Goal, Outcome>, FlowError> {
         let language = self.workbench.language();
-        let role = judge(language, self.options.judge_can_run);
+        let role = judge(language, self.options.judge_can_run, "");
         let mut said = prompt::goal_setting(language, &brief.block(language));
         let mut session = self.carried(wake, names.goal).await?;
         for retry in 0.. {

@@ -22,7 +22,7 @@ impl Flow<'_> {
         report: &str,
     ) -> Result<Result<Verdict, Outcome>, FlowError> {
         let language = self.workbench.language();
-        let role = judge(language, self.options.judge_can_run);
+        let role = judge(language, self.options.judge_can_run, "");
         let mut reason = String::new();
         for retry in 0..=RETRIES {
             let before = self.snapshot()?;

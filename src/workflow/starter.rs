@@ -7,7 +7,7 @@ use tokio::sync::Mutex;
 
 use super::name::StepNames;
 use super::wake::WakeState;
-use crate::document::{Brief, Goal};
+use crate::document::Brief;
 use crate::event::Event;
 use crate::human::{Amendment, Channel};
 use crate::runtime::{
@@ -339,9 +339,4 @@ pub(super) fn freeze(path: &Path, text: &str) -> Result<(), FlowError> {
 pub(super) fn read(path: &Path) -> Result<String, FlowError> {
     std::fs::read_to_string(path)
         .map_err(|source| FlowError::File { path: path.to_owned(), source })
-}
-
-/// The goal's block for prompts; empty without one.
-pub(super) fn goal_block(goal: Option<&Goal>, language: crate::language::Language) -> String {
-    goal.map(|goal| goal.block(language)).unwrap_or_default()
 }

@@ -1,10 +1,11 @@
 //! Work in rounds: done, judged, sent back to the same conversation, until it holds.
 
 use super::name::StepNames;
-use super::starter::{Flow, FlowError, Outcome, Turn, freeze, goal_block};
+use super::starter::{Flow, FlowError, Outcome, Turn, freeze};
 use super::wake::WakeState;
 use crate::document::{Brief, Goal, Verdict, VerdictState};
-use crate::role::{coordinator, prompt};
+use crate::language::Language;
+use crate::role::{CoordinatorOptions, coder, coordinator, prompt};
 use crate::runtime::Session;
 
 /// How the first round begins.
@@ -33,12 +34,13 @@ impl Flow<'_> {
     ) -> Result<WorkOpening, FlowError> {
         let language = self.workbench.language();
         let session = self.carried(wake, names.work).await?;
+        let block = |goal: Option<&Goal>| goal.map(|goal| goal.block(language));
         let prompt = match session {
             Session::New => {
-                prompt::first_work(language, &brief.block(language), &goal_block(goal, language))
+                prompt::first_work(language, &brief.block(language), block(goal).as_deref())
             }
             Session::Resume(_) => {
-                prompt::wake_work(language, remark, &goal_block(news, language))
+                prompt::wake_work(language, remark, block(news).as_deref())
             }
         };
         Ok(WorkOpening { prompt, session })
@@ -52,7 +54,7 @@ impl Flow<'_> {
         mut goal: Option<Goal>,
     ) -> Result<Outcome, FlowError> {
         let language = self.workbench.language();
-        let role = coordinator(language, self.workers());
+        let role = coordinator(CoordinatorOptions::new(language, vec![coder(language)]));
         let WorkOpening { mut prompt, mut session } = opening;
         let mut rounds = self.options.rounds.max(1);
         let mut round = 1;
@@ -100,7 +102,7 @@ impl Flow<'_> {
                         }
                     }
                 }
-                VerdictState::NotAchieved | VerdictState::Unclear => {}
+                VerdictState::NotYet | VerdictState::Unclear => {}
             }
             if round >= rounds {
                 return Ok(Outcome::NotAchieved { rounds: round, reason: verdict.reason });
@@ -130,7 +132,7 @@ impl Flow<'_> {
             Some(1) => {}
             _ => {
                 let words = language.text("workflow.disagrees", &[("words", &answer.text)]);
-                return Ok(Override::Again { feedback: prompt::rejected(language, &words, &[]) });
+                return Ok(Override::Again { feedback: sent_back(words, language) });
             }
         }
         let new = self.channel.ask_framework(&text("workflow.new_goal"), &[]).await;
@@ -143,10 +145,11 @@ impl Flow<'_> {
         let words =
             language.text("workflow.goal_changed", &[("goal", &changed.block(language))]);
         *goal = Some(changed);
-        Ok(Override::Again { feedback: prompt::rejected(language, &words, &[]) })
+        Ok(Override::Again { feedback: sent_back(words, language) })
     }
+}
 
-    fn workers(&self) -> Vec<crate::role::Worker> {
-        vec![crate::role::coder(self.workbench.language())]
-    }
+/// What the coordinator is told when a person decides that it is to go on.
+fn sent_back(reason: String, language: Language) -> String {
+    Verdict { state: VerdictState::NotYet, reason, failed: Vec::new() }.feedback(language)
 }
