@@ -1,4 +1,5 @@
 //! The gate over real sockets: bytes of a stream, breakage, refusals, the log.
+#![allow(clippy::unwrap_used)] // Also in what the tests share, which the lint takes for more than a test.
 
 use std::io::ErrorKind;
 use std::time::{Duration, Instant};
@@ -209,18 +210,24 @@ async fn the_log_has_every_request_and_no_secret() {
 
 #[tokio::test]
 async fn a_port_in_use_is_one_clear_sentence_and_a_stopped_gate_frees_it() {
-    let first = gate("  - {name: a, reply: {text: x}}\n").await;
+    let first = gate("  - {name: a, stall_ms: 3600000, reply: {text: x}}\n").await;
     let listen = first.address();
-    let cassette =
-        Cassette::parse("format: flower-cassette/1\nrules: [{name: a, reset: before}]").unwrap();
+    let cassette = first_rule_resets();
     let options = |cassette| GateOptions { listen, cassette, log: None };
     let error = Gate::start(options(cassette.clone())).await.unwrap_err();
     assert!(matches!(error, GateError::InUse(_)), "{error}");
-    // A stream that would go on for long does not hold up the end.
-    let open = TcpStream::connect(listen).await.unwrap();
+    assert!(!error.to_string().contains('\n'));
+    // A stream that would go on for an hour does not hold up the end.
+    let mut open = TcpStream::connect(listen).await.unwrap();
+    open.write_all(&post("/v1/messages", "", &body(true).to_string())).await.unwrap();
+    let mut start = [0; 12];
+    open.read_exact(&mut start).await.unwrap();
     first.stop().await;
-    drop(open);
     Gate::start(options(cassette)).await.unwrap().stop().await;
+}
+
+fn first_rule_resets() -> Cassette {
+    Cassette::parse("format: flower-cassette/1\nrules: [{name: a, reset: before}]").unwrap()
 }
 
 #[tokio::test]

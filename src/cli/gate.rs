@@ -56,11 +56,12 @@ async fn play(options: GateOptions, language: Language) -> anyhow::Result<ExitCo
     // Before the line that scripts wait for, so that a signal right after it is not lost.
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
-    let gate = Gate::start(options).await?;
+    let mut gate = Gate::start(options).await?;
     announce(&gate)?;
     tokio::select! {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
+        () = gate.wait() => bail!("{}", language.text("gate.ended", &[])),
     }
     let failures = gate.failures();
     gate.stop().await;

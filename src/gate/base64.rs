@@ -5,7 +5,7 @@ pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     let compact: Vec<u8> = text.bytes().filter(|byte| !byte.is_ascii_whitespace()).collect();
     let padding = compact.iter().rev().take_while(|&&byte| byte == b'=').count();
     let digits = &compact[..compact.len() - padding];
-    if padding > 2 || digits.len() % 4 == 1 || (padding > 0 && compact.len() % 4 != 0) {
+    if padding > 2 || digits.len() % 4 == 1 || (padding > 0 && !compact.len().is_multiple_of(4)) {
         return None;
     }
     let mut out = Vec::with_capacity(digits.len() * 3 / 4);

@@ -16,7 +16,7 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Request, Response};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
@@ -118,11 +118,18 @@ impl Running {
         self.shared.script.unused()
     }
 
-    /// Ends it: when this returns, the port is free and no connection is open.
+    /// Waits for an end that nobody asked for; it comes only where the gate has a defect.
+    pub async fn wait(&mut self) {
+        if !self.task.is_finished() {
+            // How it ended makes no difference: it answers no more.
+            let _ = (&mut self.task).await;
+        }
+    }
+
+    /// Ends it: when this returns the port is free, and what was still being answered breaks off.
     pub async fn stop(mut self) {
         self.task.abort();
-        // The result is that it was aborted, which is what was asked for.
-        let _ = (&mut self.task).await;
+        self.wait().await;
     }
 }
 
@@ -171,9 +178,8 @@ async fn serve(stream: TcpStream, shared: Arc<Shared>) {
     let service = service_fn(move |request| -> Answering {
         Box::pin(respond(Arc::clone(&shared), request, Arc::clone(&announce)))
     });
-    let mut connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), service);
+    // Without a timer, so that a client may keep a connection while its tools run for long.
+    let mut connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service);
     let is_reset = tokio::select! {
         // First, so that what precedes a reset is written out before it.
         biased;
