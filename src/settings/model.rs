@@ -42,9 +42,13 @@ struct Model {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 struct ModelFile {
     #[serde(default)]
     date: String,
+    /// For those who read the file.
+    #[serde(default, rename = "source")]
+    _source: String,
     #[serde(default)]
     defaults: BTreeMap<String, String>,
     #[serde(default)]
@@ -70,6 +74,10 @@ impl ModelTable {
     /// Adds a file of the user's; entries of the same id and name replace ours. An error says where the
     /// text is wrong and changes nothing.
     pub fn overlay(&mut self, text: &str) -> Result<(), String> {
+        if !text.trim_start().starts_with('{') {
+            // The reader below would take a list for the fields in order.
+            return Err("not an object".to_owned());
+        }
         let file: ModelFile = serde_json::from_str(text).map_err(|error| error.to_string())?;
         for model in &file.models {
             let prices = model.price.iter().chain(model.long.iter().map(|long| &long.price));
