@@ -2,6 +2,9 @@
 
 use std::process::ExitCode;
 
+#[allow(dead_code)]
+mod demo;
+
 /// Runs the program.
 pub fn main(_arguments: Vec<std::ffi::OsString>) -> ExitCode {
     ExitCode::SUCCESS
