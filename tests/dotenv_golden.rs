@@ -1,6 +1,9 @@
 //! The `.env` grammar, the order of the places, borrowing and masking against the reference program's
 //! recorded answers (tests/fixtures/dotenv), each case in a home folder of its own.
 
+// The exemption for tests does not reach the functions that they share.
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -164,9 +164,12 @@ const HARMLESS_PREFIXES: [&str; 2] = ["GIT_AUTHOR_", "GIT_COMMITTER_"];
 /// What this name can do; nothing for most names. `ANTHROPIC_BASE_URL` depends on the credentials and is
 /// judged by [`Settings::redirects`].
 pub fn effect_of(name: &str) -> Option<Effect> {
-    // Proxies and npm's options are read in both spellings. Upper case for the rest costs nothing.
-    let name = name.to_ascii_uppercase();
-    let name = name.as_str();
+    // Only proxies and npm's options are read in both spellings; `home` or `cc` is nobody's name.
+    let upper = name.to_ascii_uppercase();
+    let name = match upper.ends_with("_PROXY") || upper.starts_with("NPM_CONFIG_") {
+        true => upper.as_str(),
+        false => name,
+    };
     let endpoint =
         name.starts_with("ANTHROPIC_") && name.ends_with("_BASE_URL") && name != BASE_URL;
     let other_cloud =
@@ -284,9 +287,7 @@ mod tests {
         for name in ["PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "GIT_SSH_COMMAND", "ENV"] {
             assert_eq!(effect_of(name), Some(Effect::Execution), "{name}");
         }
-        for name in
-            ["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "FOO", "GIT_AUTHOR_NAME", "ENVIRONMENT"]
-        {
+        for name in ["ANTHROPIC_BASE_URL", "ANTHROPIC_MODEL", "FOO", "GIT_AUTHOR_NAME", "home"] {
             assert_eq!(effect_of(name), None, "{name}");
         }
     }

@@ -263,8 +263,8 @@ fn put(loaded: &mut Loaded, key: String, value: Value, replace: bool) {
     if loaded.values.contains_key(&name) && !replace {
         return;
     }
-    loaded.values.insert(name, value);
-    if !loaded.set.contains(&key) {
+    let before = loaded.values.insert(name, value);
+    if before.is_none_or(|before| before.origin == Origin::Process) {
         loaded.set.push(key);
     }
 }
@@ -300,6 +300,36 @@ mod tests {
         let warnings = load(&environment, None, false).warnings;
         assert_eq!(warnings[0].key, "settings.unreadable");
         assert_eq!(warnings[0].values[0], ("file", "nowhere.env".to_owned()));
+    }
+
+    #[test]
+    fn the_users_folder_follows_xdg_unless_that_is_empty() {
+        let dir = |xdg: &str| {
+            let mut environment =
+                Environment { current_dir: "/work".into(), ..Environment::default() };
+            environment.variables.insert("HOME".into(), "/home/me".into());
+            environment.variables.insert("XDG_CONFIG_HOME".into(), xdg.into());
+            environment.config_dir().unwrap()
+        };
+        assert_eq!(dir("/xdg"), Path::new("/xdg/flower"));
+        assert_eq!(dir(""), Path::new("/home/me/.config/flower"));
+        assert_eq!(dir("here"), Path::new("/work/here/flower"));
+        assert_eq!(Environment::default().config_dir(), None);
+    }
+
+    #[test]
+    fn one_file_in_two_places_is_read_and_told_about_once() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("Cargo.toml"), "[package]\nname = \"flower\"\n").unwrap();
+        fs::write(root.path().join(".env"), "A=\n").unwrap();
+        let environment = Environment {
+            current_dir: root.path().to_path_buf(),
+            executable: root.path().join("target/debug/flower"),
+            ..Environment::default()
+        };
+        let loaded = load(&environment, None, false);
+        assert_eq!(loaded.warnings.len(), 1);
+        assert!(loaded.project.is_some());
     }
 
     #[cfg(unix)]
