@@ -1,13 +1,79 @@
-//! The demo's luggage: a small git repository with two mistakes, and the cassette that mends them.
+//! `flower demo`: the whole chain on a small git repository with two mistakes, offline, without a key.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, bail};
 
+use super::args::{DemoArgs, Global};
+use super::assemble::{House, Place};
+use super::go::{Chain, carry_out};
+use super::output::{Audience, Output};
+use crate::gate::{Cassette, Gate, GateOptions};
 use crate::language::Language;
+use crate::settings::{Auth, Endpoint};
+use crate::workbench::Workbench;
+use crate::workflow::FlowOptions;
+
+/// The command: a repository, a gate that plays the cassette, and the whole chain between them.
+pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> {
+    let house = House::look(global)?;
+    let output = Arc::new(Output::new(global, house.language, Audience::Follower));
+    let base = match &args.dir {
+        Some(dir) => house.current_dir.join(dir),
+        None => next_free(&house.current_dir.join("flower-demo")),
+    };
+    let repository = base.join("wordcount");
+    plant(&repository, house.language)?;
+    let place = Place::open(&repository, &base.join("runs"))?;
+    let root = Workbench::usual_root(&place.workspace);
+    let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
+    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let gate = tokio.block_on(Gate::start(GateOptions {
+        listen: (Ipv4Addr::LOCALHOST, 0).into(),
+        cassette: Cassette::parse(cassette())?,
+        log: Some(base.join("gate.jsonl")),
+    }))?;
+    output.say(&house.language.text("demo.begins", &[("folder", &base.display().to_string())]));
+    let chain = Chain {
+        options: FlowOptions {
+            ask: request(house.language),
+            rounds: 3,
+            judged: true,
+            judge_can_run: true,
+            clarify_only: false,
+            new: false,
+            scratch: house.scratch(),
+        },
+        place,
+        workbench,
+        endpoint: Endpoint {
+            base_url: gate.url(),
+            auth: Auth::None,
+            is_gate: true,
+            custom_headers: Vec::new(),
+        },
+        max_asks: None,
+        ask_timeout: Some(Duration::ZERO),
+        tool_environment: git_environment(),
+    };
+    let code = carry_out(&house, global, &output, chain)?;
+    tokio.block_on(gate.stop());
+    output.say(&house.language.text("demo.results", &[("folder", &base.display().to_string())]));
+    Ok(ExitCode::from(code))
+}
+
+/// The user's git configuration must not matter to the demo, nor the demo's commits to the user.
+fn git_environment() -> Vec<(OsString, OsString)> {
+    [("GIT_CONFIG_GLOBAL", "/dev/null"), ("GIT_CONFIG_NOSYSTEM", "1")]
+        .map(|(name, value)| (name.into(), value.into()))
+        .to_vec()
+}
 
 /// One file of the repository.
 struct Planted {

@@ -84,8 +84,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
         };
         let step = runtime.run(Assignment {
             label: STEP.to_owned(),
-            step: STEP,
-            round: 1,
+            step: STEP.to_owned(),
             role: &role,
             prompt,
             session,

@@ -19,6 +19,18 @@ pub enum VerdictState {
     Unclear,
 }
 
+impl VerdictState {
+    /// As events name it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Achieved => "achieved",
+            Self::NotYet => "not_yet",
+            Self::Unreachable => "unreachable",
+            Self::Unclear => "unclear",
+        }
+    }
+}
+
 const ACHIEVED: &str = concat!(
     r"(?:目标)?(?:已经|已)?(?:全部|完全)?(?:达成|通过)",
     r"|(?:the )?(?:goal )?(?:is |has been )?achieved|yes|passed",

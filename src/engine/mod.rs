@@ -52,7 +52,7 @@ pub struct Opening {
     pub workspace: PathBuf,
     /// Instructions of the role; the engine puts them behind its own prompt.
     pub instructions: String,
-    /// Who is asking, for the gate's rules: step name without `#…`, role, round (from 1).
+    /// Who is asking, for the gate's rules.
     pub asker: Asker,
     /// Names of the tools that the model is shown on the main thread, host tools included.
     pub tools: Vec<String>,
@@ -70,15 +70,13 @@ pub struct Opening {
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
 }
 
-/// Who is asking; sent as `X-Flower-Step`, `X-Flower-Role`, `X-Flower-Round`, only to a gate.
+/// Who is asking; sent as `X-Flower-Step` and `X-Flower-Role`, only to a gate.
 #[derive(Debug, Clone, Default)]
 pub struct Asker {
-    /// The step's name, for the judge `work.judge`.
+    /// The step with its number, `work#round2`, `work.judge#2`; always ASCII.
     pub step: String,
     /// coordinator, clarifier, judge, …
     pub role: String,
-    /// The round of work and judgement, from 1.
-    pub round: u32,
 }
 
 /// A kind of subagent.

@@ -38,6 +38,7 @@ prompts! {
     WAKE_WORK = "wake_work";
     CLARIFY = "clarify";
     CLARIFY_RESUMED = "clarify_resumed";
+    MISSING_SECTIONS = "missing_sections";
     INTERRUPT = "interrupt";
     RESUME = "resume";
     ORACLE_QUESTION = "oracle_question";
@@ -109,6 +110,11 @@ pub fn interrupted(language: Language, words: &str) -> String {
 /// Continues a session that was cut off.
 pub fn resume(language: Language) -> String {
     RESUME.render(language, context! {})
+}
+
+/// To a reply that lacks sections; `missing` are their names.
+pub fn missing_sections(language: Language, missing: &[String]) -> String {
+    MISSING_SECTIONS.render(language, context! { missing => missing.to_vec() })
 }
 
 /// A question to the oracle, with the newest events (newest last) and the workbench's place.

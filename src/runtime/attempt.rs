@@ -64,10 +64,8 @@ pub struct Limits {
 pub struct Assignment<'a> {
     /// The manifest row, `work#round2`.
     pub label: String,
-    /// The step as the gate is told, `work` or `work.judge`.
-    pub step: &'a str,
-    /// The round of work and judgement, from 1.
-    pub round: u32,
+    /// The row's name as a gate is told, the same in every folder and always ASCII.
+    pub step: String,
     /// Who does it.
     pub role: &'a Role,
     /// With which words.
@@ -286,9 +284,8 @@ impl Runtime {
             workspace: self.folder_of(assignment).to_owned(),
             instructions,
             asker: Asker {
-                step: assignment.step.to_owned(),
+                step: assignment.step.clone(),
                 role: role.name.clone(),
-                round: assignment.round,
             },
             tools: role.tools.clone(),
             agents: role.workers.iter().map(definition).collect(),

@@ -54,8 +54,6 @@ pub struct Caller {
     pub step: String,
     /// The role.
     pub role: String,
-    /// The round, from 1.
-    pub round: u32,
     /// A subagent's id and kind.
     pub agent: Option<(String, String)>,
 }
@@ -291,14 +289,12 @@ fn secrets(endpoint: &Endpoint, url: &Url) -> Vec<String> {
 
 fn tell_caller(headers: &mut HeaderMap, caller: &Caller) {
     let mut put = |name: &'static str, value: &str| {
-        // Bytes, since step names of older folders are Chinese.
-        if let Ok(value) = HeaderValue::from_bytes(value.as_bytes()) {
+        if let Ok(value) = HeaderValue::from_str(value) {
             headers.insert(name, value);
         }
     };
-    put("x-flower-step", caller.step.split('#').next().unwrap_or_default());
+    put("x-flower-step", &caller.step);
     put("x-flower-role", &caller.role);
-    put("x-flower-round", &caller.round.to_string());
     if let Some((id, kind)) = &caller.agent {
         put("x-claude-code-agent-id", id);
         put("x-flower-agent-type", kind);
@@ -340,17 +336,15 @@ mod tests {
     }
 
     #[test]
-    fn the_step_is_told_without_its_number() {
+    fn the_step_is_told_with_its_number() {
         let mut headers = HeaderMap::new();
         let caller = Caller {
             step: "work#round2".into(),
             role: "coordinator".into(),
-            round: 2,
             agent: Some(("a1".into(), "worker".into())),
         };
         tell_caller(&mut headers, &caller);
-        assert_eq!(headers["x-flower-step"], "work");
-        assert_eq!(headers["x-flower-round"], "2");
+        assert_eq!(headers["x-flower-step"], "work#round2");
         assert_eq!(headers["x-claude-code-agent-id"], "a1");
         assert_eq!(headers["x-flower-agent-type"], "worker");
     }

@@ -30,8 +30,7 @@ impl Flow<'_> {
                 .step(Turn {
                     label: retried(names.clarify, retry),
                     remember: Some(names.clarify),
-                    step: "clarify",
-                    round: 1,
+                    step: retried(StepNames::OURS.clarify, retry),
                     role: &role,
                     prompt: said,
                     session,

@@ -33,8 +33,7 @@ impl Flow<'_> {
                 .step(Turn {
                     label: retried(names.goal, retry),
                     remember: Some(names.goal),
-                    step: "goal",
-                    round: 1,
+                    step: retried(StepNames::OURS.goal, retry),
                     role: &role,
                     prompt: said,
                     session,

@@ -31,8 +31,7 @@ impl Flow<'_> {
                 .step(Turn {
                     label: names.judgement(round, retry),
                     remember: None,
-                    step: "work.judge",
-                    round,
+                    step: StepNames::OURS.judgement(round, retry),
                     role: &role,
                     prompt: prompt::verdict(language, goal, report),
                     session: Session::New,

@@ -14,15 +14,18 @@ pub struct StepNames {
     judge: &'static str,
 }
 
-const OURS: StepNames = StepNames { clarify: "clarify", goal: "goal", work: "work", judge: ".judge" };
 const REFERENCE: StepNames =
     StepNames { clarify: "确认需求", goal: "设定目标", work: "干活", judge: "·判定" };
 
 impl StepNames {
+    /// Ours, which a gate is told in every folder.
+    pub const OURS: Self =
+        Self { clarify: "clarify", goal: "goal", work: "work", judge: ".judge" };
+
     /// Decided by what the lineage holds, never mixed.
     pub fn of(steps: &BTreeMap<String, String>) -> Self {
         let reference = [REFERENCE.clarify, REFERENCE.goal, REFERENCE.work];
-        if reference.iter().any(|name| steps.contains_key(*name)) { REFERENCE } else { OURS }
+        if reference.iter().any(|name| steps.contains_key(*name)) { REFERENCE } else { Self::OURS }
     }
 
     /// The row of a round of work: `work`, `work#round2`.

@@ -115,9 +115,8 @@ pub(super) struct Turn<'a> {
     pub(super) label: String,
     /// The step's name in the lineage; nothing for a judge, whose sessions are never continued.
     pub(super) remember: Option<&'static str>,
-    /// The step as the gate is told.
-    pub(super) step: &'a str,
-    pub(super) round: u32,
+    /// The row's name as a gate is told.
+    pub(super) step: String,
     pub(super) role: &'a crate::role::Role,
     pub(super) prompt: String,
     pub(super) session: Session,
@@ -215,7 +214,6 @@ impl<'a> Flow<'a> {
             .run(Assignment {
                 label: turn.label,
                 step: turn.step,
-                round: turn.round,
                 role: turn.role,
                 prompt: turn.prompt,
                 session: turn.session,

@@ -63,8 +63,7 @@ impl Flow<'_> {
                 .step(Turn {
                     label: names.round(round),
                     remember: Some(names.work),
-                    step: "work",
-                    round,
+                    step: StepNames::OURS.round(round),
                     role: &role,
                     prompt,
                     session,

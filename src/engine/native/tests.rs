@@ -31,7 +31,7 @@ fn opening() -> Opening {
         resume: false,
         workspace: "/w".into(),
         instructions: "You coordinate.".into(),
-        asker: Asker { step: "work#round2".into(), role: "coordinator".into(), round: 2 },
+        asker: Asker { step: "work#round2".into(), role: "coordinator".into() },
         tools: vec!["Agent".into(), "mcp__human__ask".into()],
         agents: vec![AgentDefinition {
             name: "worker".into(),
@@ -111,7 +111,6 @@ async fn a_text_turn_is_recorded_and_told() {
     assert_eq!(request.header("x-team"), "blue");
     assert_eq!(request.header("x-flower-step"), "work");
     assert_eq!(request.header("x-flower-role"), "coordinator");
-    assert_eq!(request.header("x-flower-round"), "2");
     assert_eq!(request.body["model"], "big-1");
     assert_eq!(request.body["system"][1]["text"], "You coordinate.");
     let names: Vec<&Value> =

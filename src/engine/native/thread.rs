@@ -216,7 +216,6 @@ impl Thread {
         let caller = Caller {
             step: asker.step.clone(),
             role: asker.role.clone(),
-            round: asker.round,
             agent: match &self.place {
                 Place::Main => None,
                 Place::Subagent { id, kind } => Some((id.clone(), kind.clone())),
