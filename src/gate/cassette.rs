@@ -56,7 +56,8 @@ pub struct Tokens {
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
-    /// Named in the log and in complaints.
+    /// Named in the log and in complaints; missing: `line N`.
+    #[serde(default)]
     pub name: String,
     /// Every given matcher must hold; a missing one holds for anything.
     #[serde(default, rename = "match")]

@@ -71,7 +71,11 @@ fn read(text: &str, folder: Option<&Path>) -> Result<Cassette, String> {
         serde_saphyr::from_str_with_options(text, options).map_err(|error| say(&error))?;
     let rules = sheet.rules.into_iter().map(|spanned| {
         let line = spanned.referenced.line();
-        Rule { line, ..spanned.value }
+        let mut rule = Rule { line, ..spanned.value };
+        if rule.name.trim().is_empty() {
+            rule.name = format!("line {line}");
+        }
+        rule
     });
     let mut cassette = Cassette {
         format: sheet.format,

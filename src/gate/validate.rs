@@ -22,9 +22,6 @@ pub(super) fn check(cassette: &Cassette) -> Result<(), String> {
 }
 
 fn check_rule(rule: &Rule) -> Result<(), String> {
-    if rule.name.trim().is_empty() {
-        return Err("name is empty".to_owned());
-    }
     if rule.repeat && rule.times.is_some() {
         return Err("repeat and times exclude each other".to_owned());
     }

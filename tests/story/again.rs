@@ -1,7 +1,7 @@
 //! The same command again goes on; a new request is a remark; `--new` begins anew.
 
 use crate::chain::{ACHIEVED, CLARIFY, GOAL, REFUSED, WORK, rules};
-use crate::house::{House, ends_with, shown, stdout};
+use crate::house::{House, ends_with, shown, stdout, step_of};
 
 #[test]
 fn what_was_achieved_is_said_again_without_a_request() {
@@ -51,7 +51,7 @@ fn a_rejected_round_is_sent_back_with_the_reason_and_only_so_often() {
     let sent_back = gate
         .requests()
         .into_iter()
-        .find(|r| r["headers"]["x-flower-step"] == "work" && r["headers"]["x-flower-round"] == "2")
+        .find(|r| r["headers"]["x-flower-step"] == "work#round2")
         .unwrap();
     assert!(shown(&sent_back).contains("it is missing"));
     assert!(shown(&sent_back).contains("done.txt exists"));
@@ -69,13 +69,13 @@ fn a_new_request_is_a_remark_in_three_places() {
     let of = |step: &str| {
         requests[before..]
             .iter()
-            .find(|request| request["headers"]["x-flower-step"] == step)
+            .find(|request| step_of(request) == step)
             .map(shown)
             .unwrap_or_else(|| panic!("no request of {step}"))
     };
     assert!(of("goal").contains("also write more.txt"), "the goal is derived again");
     assert!(of("work").contains("also write more.txt"), "the coordinator is told");
-    assert!(requests[before..].iter().all(|r| r["headers"]["x-flower-step"] != "clarify"));
+    assert!(requests[before..].iter().all(|r| step_of(r) != "clarify"));
     let lineage: serde_json::Value =
         serde_json::from_str(&house.read("runs/lineage.json")).unwrap();
     assert_eq!(lineage["asks"], serde_json::json!(["do it", "also write more.txt"]));

@@ -214,3 +214,9 @@ pub fn tool_results(request: &Value) -> Vec<(String, bool, String)> {
     }
     results
 }
+
+/// The step that a request belongs to, without its number.
+pub fn step_of(request: &Value) -> &str {
+    let label = request["headers"]["x-flower-step"].as_str().unwrap_or_default();
+    label.split('#').next().unwrap_or_default()
+}

@@ -1,7 +1,7 @@
 //! What the model is shown: the workbench's index, and which model is asked.
 
 use crate::chain::{ACHIEVED, CLARIFY, GOAL, WORK, rules};
-use crate::house::{House, ends_with};
+use crate::house::{House, ends_with, step_of};
 
 const DISPATCH: &str = concat!(
     "  - match: {step: work, agent: main, turn: 0}\n    reply: {tools: [{name: Agent, input: {subagent_type: coder, description: d, prompt: p}}]}\n",
@@ -17,7 +17,7 @@ fn the_index_is_in_the_system_prompt_stays_the_same_and_no_subagent_has_it() {
     let work: Vec<_> = gate
         .requests()
         .into_iter()
-        .filter(|request| request["headers"]["x-flower-step"] == "work")
+        .filter(|request| step_of(request) == "work")
         .collect();
     let (subagents, main): (Vec<_>, Vec<_>) = work
         .into_iter()

@@ -1,7 +1,7 @@
 //! Each role does what it is for, and nothing else, whatever the model tries.
 
 use crate::chain::{ACHIEVED, CLARIFY, GOAL, WORK, rules};
-use crate::house::{Gate, House, ends_with, tool_results};
+use crate::house::{Gate, House, ends_with, step_of, tool_results};
 
 /// A rule in which a step's first reply calls all these tools at once.
 fn tries(matcher: &str, tools: &[(&str, &str)]) -> String {
@@ -34,7 +34,7 @@ fn results(gate: &Gate, step: &str, main: bool) -> Vec<(String, bool, String)> {
         .into_iter()
         .rfind(|request| {
             let headers = &request["headers"];
-            headers["x-flower-step"] == step
+            step_of(request) == step
                 && (headers.get("x-claude-code-agent-id").is_none() == main)
                 && request["body"].to_string().contains("tool_result")
         })
