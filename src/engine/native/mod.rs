@@ -1,1 +1,3 @@
 //! The engine that is built in.
+
+pub mod tool;
