@@ -49,7 +49,7 @@ impl Watch {
     /// Watches through a process descriptor; kernels without them fall back to waiting itself.
     pub(super) fn on(group: &Group) -> Self {
         let open = |leader| pidfd_open(leader, PidfdFlags::empty()).ok();
-        let descriptor = group.leader.and_then(open).and_then(|fd| AsyncFd::new(fd).ok());
+        let descriptor = group.leader.and_then(open).and_then(register);
         Self { descriptor }
     }
 
@@ -64,4 +64,11 @@ impl Watch {
             let _ = child.wait().await;
         }
     }
+}
+
+/// The successor of `AsyncFd::new` is unsafe, because a type may name another descriptor each time it is
+/// asked, or close it early. An owned descriptor does neither.
+#[expect(deprecated, reason = "sound for an owned descriptor, and it spares an unsafe block")]
+fn register(descriptor: OwnedFd) -> Option<AsyncFd<OwnedFd>> {
+    AsyncFd::new(descriptor).ok()
 }

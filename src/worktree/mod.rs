@@ -1,1 +1,11 @@
-//! To be written.
+//! Fields: throw-away copies of a workspace, and proof that the workspace itself stayed as it was.
+
+mod copy;
+mod duplicate;
+mod exclusion;
+mod index;
+mod repository;
+mod snapshot;
+
+pub use copy::Copy;
+pub use snapshot::{Difference, Snapshot, What};
