@@ -199,7 +199,7 @@ mod tests {
         Job {
             program: "/bin/sh".into(),
             arguments: vec!["-c".into(), script.into()],
-            folder: std::env::temp_dir(),
+            folder: "/".into(),
             environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
             stdin: None,
             time_limit: Some(Duration::from_secs(60)),

@@ -117,10 +117,9 @@ impl Search {
             if self.searcher.search_path(&self.matcher, entry.path(), &mut sink).is_ok() {
                 let found = sink.finish();
                 files += usize::from(!found.is_empty());
-                if matches!(self.mode, Mode::Content { .. }) && has_context(&self.searcher) {
-                    if !lines.is_empty() && !found.is_empty() {
-                        lines.push("--".to_owned());
-                    }
+                let apart = has_context(&self.searcher) && !lines.is_empty() && !found.is_empty();
+                if apart {
+                    lines.push("--".to_owned());
                 }
                 lines.extend(found);
             }
