@@ -1,1 +1,9 @@
-//! To be written.
+//! Fence: how a child process is started, watched, bounded and ended.
+//!
+//! Every child leads its own process group, so that what it started ends with it.
+
+mod capture;
+mod group;
+mod job;
+
+pub use job::{Job, JobError, Outcome, Status, run};
