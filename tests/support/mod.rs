@@ -1,5 +1,8 @@
 //! Says what was skipped and why, where `.ci/run` can find it.
 
+// Each story is a program of its own and may skip nothing.
+#![allow(dead_code, unreachable_pub, clippy::print_stdout)]
+
 use std::io::Write as _;
 
 /// Tells that a test could not do its work here, since `what` is missing.
