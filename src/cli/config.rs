@@ -168,7 +168,13 @@ mod tests {
 
     fn output(settings: &Settings, key: Option<&str>, check: bool) -> (String, bool) {
         let mut out = Vec::new();
-        let code = run(settings, key, check, &mut out).unwrap();
+        let house = House {
+            settings: std::sync::Arc::new(settings.clone()),
+            language: Language::English,
+            current_dir: std::path::PathBuf::new(),
+        };
+        let args = ConfigArgs { key: key.map(str::to_owned), check };
+        let code = run(&house, &args, &mut out).unwrap();
         (String::from_utf8(out).unwrap(), code == ExitCode::SUCCESS)
     }
 

@@ -1,7 +1,7 @@
 //! Rules for the parts of a chain that a story is not about.
 
 /// A clarifier that asks nothing.
-pub const CLARIFY: &str = concat!(
+pub(crate) const CLARIFY: &str = concat!(
     "  - match: {step: clarify}\n    reply:\n      text: |-\n",
     "        ## Goal\n        Write done.txt.\n",
     "        ## Acceptance criteria\n        - done.txt exists\n",
@@ -10,27 +10,27 @@ pub const CLARIFY: &str = concat!(
 );
 
 /// A judge that sets one check.
-pub const GOAL: &str = concat!(
+pub(crate) const GOAL: &str = concat!(
     "  - match: {step: goal}\n    repeat: true\n    reply:\n      text: |-\n",
     "        ## Goal\n        done.txt is there.\n        ## Checklist\n        - done.txt exists\n",
 );
 
 /// A coordinator that reports at once.
-pub const WORK: &str = "  - match: {step: work, agent: main}\n    repeat: true\n    reply: {text: I have looked after it.}\n";
+pub(crate) const WORK: &str = "  - match: {step: work, agent: main}\n    repeat: true\n    reply: {text: I have looked after it.}\n";
 
 /// A judge that agrees at once.
-pub const ACHIEVED: &str = concat!(
+pub(crate) const ACHIEVED: &str = concat!(
     "  - match: {step: work.judge}\n    repeat: true\n",
     "    reply: {text: \"## Conclusion\\nachieved\\n## Reason\\nit is there\"}\n",
 );
 
 /// A judge that never agrees.
-pub const REFUSED: &str = concat!(
+pub(crate) const REFUSED: &str = concat!(
     "  - match: {step: work.judge}\n    repeat: true\n",
     "    reply: {text: \"## Conclusion\\nnot achieved\\n## Reason\\nit is missing\\n## Not passed\\n- done.txt exists\"}\n",
 );
 
 /// Several parts as one list of rules.
-pub fn rules(parts: &[&str]) -> String {
+pub(crate) fn rules(parts: &[&str]) -> String {
     parts.concat()
 }

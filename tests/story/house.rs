@@ -7,21 +7,21 @@ use std::process::{Child, Command, Output, Stdio};
 use serde_json::Value;
 
 /// HOME and project of one story.
-pub struct House {
+pub(crate) struct House {
     _dir: tempfile::TempDir,
-    pub home: PathBuf,
-    pub project: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) project: PathBuf,
 }
 
 /// A gate that plays a cassette until it is dropped or ended.
-pub struct Gate {
+pub(crate) struct Gate {
     child: Child,
-    pub url: String,
+    pub(crate) url: String,
     log: PathBuf,
 }
 
 impl House {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         let (home, project) = (root.join("home"), root.join("project"));
@@ -31,22 +31,22 @@ impl House {
     }
 
     /// A file of the project.
-    pub fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+    pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.project.join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.project.join(name)).unwrap()
     }
 
-    pub fn exists(&self, name: &str) -> bool {
+    pub(crate) fn exists(&self, name: &str) -> bool {
         self.project.join(name).exists()
     }
 
     /// A program in the project with nothing of this machine's environment but PATH.
-    pub fn command(&self, program: &str) -> Command {
+    pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(&self.project)
@@ -64,27 +64,27 @@ impl House {
     }
 
     /// flower itself, with short waits.
-    pub fn flower(&self, words: &[&str]) -> Command {
+    pub(crate) fn flower(&self, words: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_flower"));
         command.args(words).env("FLOWER_RETRY_BASE", "0.01").env("FLOWER_RETRY_MAX", "0.02");
         command
     }
 
     /// flower with its endpoint at a gate.
-    pub fn flower_at(&self, gate: &Gate, words: &[&str]) -> Command {
+    pub(crate) fn flower_at(&self, gate: &Gate, words: &[&str]) -> Command {
         let mut command = self.flower(words);
         command.env("FLOWER_GATE", &gate.url);
         command
     }
 
-    pub fn git(&self, words: &[&str]) -> String {
+    pub(crate) fn git(&self, words: &[&str]) -> String {
         let output = self.command("git").args(words).output().unwrap();
         assert!(output.status.success(), "git {words:?}: {}", stderr(&output));
         stdout(&output)
     }
 
     /// Plays the rules; `rules` is the list below `rules:`.
-    pub fn gate(&self, rules: &str) -> Gate {
+    pub(crate) fn gate(&self, rules: &str) -> Gate {
         let text = format!("format: flower-cassette/1\nabout: a story\nrules:\n{rules}");
         let path = self.home.join("cassette.yaml");
         std::fs::write(&path, text).unwrap();
@@ -92,7 +92,7 @@ impl House {
     }
 
     /// Plays a cassette file.
-    pub fn gate_of(&self, cassette: &Path) -> Gate {
+    pub(crate) fn gate_of(&self, cassette: &Path) -> Gate {
         let log = self.home.join(format!("gate-{}.jsonl", std::fs::read_dir(&self.home).unwrap().count()));
         let mut child = self
             .flower(&["gate", "--listen", "127.0.0.1:0", "--replay"])
@@ -110,18 +110,18 @@ impl House {
     }
 
     /// Rows of the manifest.
-    pub fn manifest(&self) -> Vec<Value> {
+    pub(crate) fn manifest(&self) -> Vec<Value> {
         let text = self.read("runs/manifest.json");
         serde_json::from_str::<Value>(&text).unwrap().as_array().unwrap().clone()
     }
 
     /// Step names of the manifest, in order.
-    pub fn steps(&self) -> Vec<String> {
+    pub(crate) fn steps(&self) -> Vec<String> {
         self.manifest().iter().map(|row| row["step"].as_str().unwrap().to_owned()).collect()
     }
 
     /// Every stored entry: its key and its row.
-    pub fn entries(&self) -> Vec<(String, Value)> {
+    pub(crate) fn entries(&self) -> Vec<(String, Value)> {
         let db = rusqlite::Connection::open(self.project.join("runs/sessions.db")).unwrap();
         let mut query =
             db.prepare("SELECT store_key, payload FROM entries ORDER BY store_key, seq").unwrap();
@@ -136,7 +136,7 @@ impl House {
 
 impl Gate {
     /// Bodies of the model requests so far, with the headers beside them.
-    pub fn requests(&self) -> Vec<Value> {
+    pub(crate) fn requests(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.log).unwrap_or_default();
         text.lines()
             .map(|line| serde_json::from_str::<Value>(line).unwrap())
@@ -145,12 +145,12 @@ impl Gate {
     }
 
     /// Everything that the gate wrote down.
-    pub fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
     /// Ends it as a user would; gives its exit code.
-    pub fn end(mut self) -> Option<i32> {
+    pub(crate) fn end(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
         self.child.wait().unwrap().code()
@@ -164,16 +164,16 @@ impl Drop for Gate {
     }
 }
 
-pub fn stdout(output: &Output) -> String {
+pub(crate) fn stdout(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-pub fn stderr(output: &Output) -> String {
+pub(crate) fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Runs it and checks the exit code, showing everything where it differs.
-pub fn ends_with(command: &mut Command, code: i32) -> Output {
+pub(crate) fn ends_with(command: &mut Command, code: i32) -> Output {
     let output = command.output().unwrap();
     assert_eq!(
         output.status.code(),
@@ -186,12 +186,12 @@ pub fn ends_with(command: &mut Command, code: i32) -> Output {
 }
 
 /// The text of everything that a request shows the model: system, messages, tools.
-pub fn shown(request: &Value) -> String {
+pub(crate) fn shown(request: &Value) -> String {
     request["body"].to_string()
 }
 
 /// All results of tools in a request: (name of the tool, is_error, text).
-pub fn tool_results(request: &Value) -> Vec<(String, bool, String)> {
+pub(crate) fn tool_results(request: &Value) -> Vec<(String, bool, String)> {
     let mut names = std::collections::HashMap::new();
     let mut results = Vec::new();
     for message in request["body"]["messages"].as_array().unwrap() {
@@ -216,7 +216,7 @@ pub fn tool_results(request: &Value) -> Vec<(String, bool, String)> {
 }
 
 /// The step that a request belongs to, without its number.
-pub fn step_of(request: &Value) -> &str {
+pub(crate) fn step_of(request: &Value) -> &str {
     let label = request["headers"]["x-flower-step"].as_str().unwrap_or_default();
     label.split('#').next().unwrap_or_default()
 }

@@ -156,7 +156,7 @@ impl Thread {
         }
         Ok(match tool::run(&self.toolbox, &call.name, &call.input).await {
             Some(output) => Outcome {
-                result: ToolResult { output: output.content, is_error: output.is_error },
+                result: ToolResult { output: output.output, is_error: output.is_error },
                 detail: output.detail,
                 denied: false,
             },
