@@ -152,7 +152,13 @@ pub(super) struct OnceArgs {
     #[arg(short, long, default_value = "")]
     pub(super) instructions: String,
     /// Tools that it may use, separated by commas
-    #[arg(short, long, value_name = "LIST", value_delimiter = ',', default_value = "Read,Glob,Grep")]
+    #[arg(
+        short,
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "Read,Glob,Grep"
+    )]
     pub(super) tools: Vec<String>,
     /// Continue a stored session
     #[arg(long, value_name = "ID")]
@@ -172,7 +178,9 @@ impl Arguments {
     pub(super) fn misplaced(&self) -> Option<String> {
         let global = &self.global;
         let (name, takes): (&str, &[&str]) = match self.command {
-            Command::Go(_) => ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color"]),
+            Command::Go(_) => {
+                ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color"])
+            }
             Command::Once(_) => {
                 ("once", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W"])
             }

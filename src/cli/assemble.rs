@@ -164,11 +164,7 @@ impl Place {
 
 /// The limits that the flags name.
 pub(super) fn limits(global: &Global) -> Limits {
-    Limits {
-        budget_usd: global.budget,
-        max_turns: global.max_turns,
-        max_time: global.max_time,
-    }
+    Limits { budget_usd: global.budget, max_turns: global.max_turns, max_time: global.max_time }
 }
 
 /// Warnings of the settings, once, where a person can see them.

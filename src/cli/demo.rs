@@ -33,7 +33,8 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
     let place = Place::open(&repository, &base.join("runs"))?;
     let root = Workbench::usual_root(&place.workspace);
     let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
-    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let tokio =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
     let gate = tokio.block_on(Gate::start(GateOptions {
         listen: (Ipv4Addr::LOCALHOST, 0).into(),
         cassette: Cassette::parse(cassette())?,

@@ -42,7 +42,9 @@ impl Ending {
             Outcome::Achieved { round } => {
                 (DONE, "achieved", text("cli.achieved", &[("round", &round.to_string())]))
             }
-            Outcome::AlreadyAchieved => (DONE, "already_achieved", text("cli.already_achieved", &[])),
+            Outcome::AlreadyAchieved => {
+                (DONE, "already_achieved", text("cli.already_achieved", &[]))
+            }
             Outcome::Clarified => (DONE, "clarified", text("cli.clarified", &[])),
             Outcome::Worked => (DONE, "worked", text("cli.worked", &[])),
             Outcome::NotAchieved { rounds, reason } => (
@@ -68,12 +70,7 @@ impl Ending {
 
     /// Of one step that went well.
     pub(super) fn done(language: Language) -> Self {
-        Self {
-            code: DONE,
-            outcome: "done",
-            class: "",
-            sentence: language.text("cli.done", &[]),
-        }
+        Self { code: DONE, outcome: "done", class: "", sentence: language.text("cli.done", &[]) }
     }
 
     /// Of a step that failed.

@@ -126,7 +126,8 @@ pub(super) fn carry_out(
     output: &Arc<Output>,
     chain: Chain,
 ) -> anyhow::Result<u8> {
-    let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let tokio =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let store = Arc::clone(&chain.place.store);
     let code = tokio.block_on(async {
         let sink = output.sink();

@@ -52,7 +52,9 @@ impl Output {
         let colored = match global.color.unwrap_or(Color::Auto) {
             Color::Always => true,
             Color::Never => false,
-            Color::Auto => shown_on_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+            Color::Auto => {
+                shown_on_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
+            }
         };
         let width = super::terminal::width();
         let renderer = Mutex::new(Renderer::new(language, width, colored, global.verbose));

@@ -1,43 +1,69 @@
-//! The person at the other end of stdin: a line answers the pending question, or goes to the inbox.
+//! The person at the other end of stdin.
+//!
+//! On a terminal a line answers the pending question, or goes to the inbox where nothing was asked. A pipe
+//! is a list of answers: a line is read when a question is asked, so that answers that were written
+//! beforehand meet their questions. The end of the input means that nobody is there.
 
-use std::io::BufRead;
+use std::io::{BufRead, IsTerminal};
 
-use crate::human::Channel;
+use crate::human::{Ask, Channel};
 
-/// Reads lines until the input ends; from then on nobody is there.
+/// Reads lines until the input ends.
 ///
-/// The thread ends with the process: a blocking read of a terminal cannot be called off.
+/// The reader ends with the process: a blocking read cannot be called off.
 pub(super) fn listen(channel: Channel) {
-    let thread = std::thread::Builder::new().name("flower-stdin".into());
-    let spawned = thread.spawn({
-        let channel = channel.clone();
-        move || {
-            for line in std::io::stdin().lock().lines() {
-                let Ok(line) = line else { break };
-                hear(&channel, line.trim());
-            }
-            channel.close();
+    if std::io::stdin().is_terminal() {
+        let closing = channel.clone();
+        let thread = std::thread::Builder::new().name("flower-stdin".into());
+        if thread.spawn(move || converse(&channel)).is_err() {
+            closing.close();
         }
-    });
-    if spawned.is_err() {
-        channel.close();
+    } else {
+        tokio::spawn(recite(channel));
     }
 }
 
-/// What one line means (flow.md C16).
-fn hear(channel: &Channel, line: &str) {
-    match channel.pending().into_iter().next() {
-        Some(ask) if line.is_empty() => {
-            channel.decline(&ask.id, "");
+/// Every line as it comes.
+fn converse(channel: &Channel) {
+    while let Some(line) = next_line() {
+        match channel.pending().into_iter().next() {
+            Some(ask) => answer(channel, &ask, &line),
+            None => {
+                channel.send(&line);
+            }
         }
-        Some(ask) => {
-            let chosen = line.parse::<usize>().ok().and_then(|n| ask.options.get(n.checked_sub(1)?));
-            let answer = chosen.map_or(line, String::as_str);
-            channel.answer(&ask.id, answer);
-        }
-        None if line.is_empty() => {}
-        None => {
-            channel.send(line);
-        }
+    }
+    channel.close();
+}
+
+/// A line for each question.
+async fn recite(channel: Channel) {
+    while let Some(ask) = channel.next_ask().await {
+        let line = tokio::task::spawn_blocking(next_line).await;
+        let Ok(Some(line)) = line else { break };
+        answer(&channel, &ask, &line);
+    }
+    channel.close();
+}
+
+/// Nothing at the end of the input, or where it cannot be read.
+fn next_line() -> Option<String> {
+    let mut line = String::new();
+    match std::io::stdin().lock().read_line(&mut line) {
+        Ok(0) | Err(_) => None,
+        Ok(_) => Some(line.trim().to_owned()),
+    }
+}
+
+/// An empty line skips the question, a number chooses an option; words for a question that has ended meanwhile are not lost.
+fn answer(channel: &Channel, ask: &Ask, line: &str) {
+    if line.is_empty() {
+        channel.decline(&ask.id, "");
+        return;
+    }
+    let chosen = line.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+    let words = chosen.and_then(|index| ask.options.get(index)).map_or(line, String::as_str);
+    if !channel.answer(&ask.id, words) {
+        channel.send(words);
     }
 }

@@ -14,7 +14,8 @@ pub(super) fn fill_in_command(words: Vec<OsString>) -> Vec<OsString> {
     let parser = Arguments::command();
     let takes_value = |word: &str| {
         parser.get_arguments().find_map(|argument| {
-            let long = argument.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));
+            let long =
+                argument.get_long().is_some_and(|long| word.strip_prefix("--") == Some(long));
             let short = argument.get_short().is_some_and(|short| {
                 word.strip_prefix('-').is_some_and(|rest| rest == short.to_string())
             });

@@ -14,8 +14,9 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
 use super::ask::{Answer, Ask, AskState, Mail, Replies};
-use super::record::{Amendment, Record, transcript};
+use super::record::{Record, transcript};
 use super::state::{Entry, Letter, News, State, Waiter, read_out};
+use crate::document::Occasion;
 use crate::event::Sink;
 use crate::language::Language;
 
@@ -187,7 +188,7 @@ impl Channel {
         if text.is_empty() {
             return None;
         }
-        let amended = self.add_to_brief(text, Amendment::DuringRun);
+        let amended = self.add_to_brief(text, Occasion::Running);
         let mut state = self.lock();
         let id = state.next_id('m');
         let letter = Letter { id: id.clone(), text: text.to_owned(), amended: amended.clone() };
@@ -205,11 +206,11 @@ impl Channel {
     }
 
     /// Adds words to the brief; true where they are now in it.
-    pub fn amend(&self, text: &str, when: Amendment) -> bool {
+    pub fn amend(&self, text: &str, when: Occasion) -> bool {
         self.add_to_brief(text.trim(), when).is_some()
     }
 
-    fn add_to_brief(&self, text: &str, when: Amendment) -> Option<PathBuf> {
+    fn add_to_brief(&self, text: &str, when: Occasion) -> Option<PathBuf> {
         match self.0.record.amend(text, when) {
             Ok(path) => path.map(std::path::Path::to_owned),
             Err(error) => {

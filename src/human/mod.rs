@@ -10,5 +10,5 @@ mod tool;
 
 pub use ask::{Answer, Ask, AskState, Mail, Replies};
 pub use channel::{Channel, ChannelOptions};
-pub use record::Amendment;
+
 pub use tool::{ASK, INBOX, ToolDescription, tools};

@@ -6,16 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::ask::{Ask, AskState};
+use crate::document::{self, Occasion};
 use crate::language::Language;
-
-/// When words were added to the brief.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Amendment {
-    /// While it ran.
-    DuringRun,
-    /// With the request that woke it.
-    OnWaking,
-}
 
 /// Appends to the files. Both stay readable for people and are never rewritten.
 pub(super) struct Record {
@@ -46,15 +38,11 @@ impl Record {
     }
 
     /// Adds words to the brief; nothing where there is none to add to.
-    pub(super) fn amend(&self, words: &str, when: Amendment) -> io::Result<Option<&Path>> {
+    pub(super) fn amend(&self, words: &str, when: Occasion) -> io::Result<Option<&Path>> {
         let Some(path) = self.amend_path.as_deref() else { return Ok(None) };
-        let label = self.word(match when {
-            Amendment::DuringRun => "amended_during_run",
-            Amendment::OnWaking => "amended_on_waking",
-        });
-        let time = jiff::ZonedDateTime::now().strftime("%H:%M:%S");
-        let head = format!("# {}\n", self.word("amendments_title"));
-        self.append(path, &head, &format!("\n## {label}({time})\n{words}\n"))?;
+        let time = jiff::ZonedDateTime::now().strftime("%H:%M:%S").to_string();
+        let text = document::amend(words, when, &time, self.language);
+        self.append(path, &document::amendments_title(self.language), &text)?;
         Ok(Some(path))
     }
 

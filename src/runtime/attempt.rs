@@ -175,7 +175,10 @@ impl Runtime {
                 attempt: result.attempts + 1,
                 text: self.parts.language.text(
                     "runtime.retry",
-                    &[("reason", &error.message), ("seconds", &format!("{:.0}", wait.as_secs_f64()))],
+                    &[
+                        ("reason", &error.message),
+                        ("seconds", &format!("{:.0}", wait.as_secs_f64())),
+                    ],
                 ),
             });
             self.in_time(tokio::time::sleep(wait)).await?;
@@ -205,7 +208,8 @@ impl Runtime {
         let instructions = match &fixed {
             Some(instructions) => instructions.clone(),
             None => {
-                let instructions = session::compose(&assignment.role.instructions, index.as_deref());
+                let instructions =
+                    session::compose(&assignment.role.instructions, index.as_deref());
                 let entry = session::entry(key, &instructions).map_err(store_failed)?;
                 self.parts.store.append(key, &[entry]).await.map_err(store_failed)?;
                 instructions
@@ -258,7 +262,12 @@ impl Runtime {
                 glance: role.glance,
                 tools: role.tools.clone(),
                 agents: role.workers.iter().map(|w| (w.name.clone(), w.tools.clone())).collect(),
-                isolated: role.workers.iter().filter(|w| w.isolate).map(|w| w.name.clone()).collect(),
+                isolated: role
+                    .workers
+                    .iter()
+                    .filter(|w| w.isolate)
+                    .map(|w| w.name.clone())
+                    .collect(),
             },
             store: Arc::clone(&self.parts.store),
             workbench: self.parts.workbench.clone(),
@@ -283,15 +292,15 @@ impl Runtime {
             resume,
             workspace: self.folder_of(assignment).to_owned(),
             instructions,
-            asker: Asker {
-                step: assignment.step.clone(),
-                role: role.name.clone(),
-            },
+            asker: Asker { step: assignment.step.clone(), role: role.name.clone() },
             tools: role.tools.clone(),
             agents: role.workers.iter().map(definition).collect(),
             host_tools: self.host_tools(role),
             model: None,
-            max_turns: least(role.limits.turns, self.limits.max_turns.map(|n| n.saturating_sub(turns))),
+            max_turns: least(
+                role.limits.turns,
+                self.limits.max_turns.map(|n| n.saturating_sub(turns)),
+            ),
             budget_usd: self.limits.budget_usd.map(|usd| (usd - spent).max(0.0)),
             tool_environment: self.parts.tool_environment.clone(),
         }

@@ -29,11 +29,7 @@ struct State {
 impl Manifest {
     /// A new run. Fails where there is a manifest that cannot be read, before anything is spent.
     pub fn open(folder: &RunFolder) -> Result<Self, RecordError> {
-        let manifest = Self {
-            folder: folder.clone(),
-            run_id: run_id(),
-            state: Mutex::default(),
-        };
+        let manifest = Self { folder: folder.clone(), run_id: run_id(), state: Mutex::default() };
         manifest.rows_of_others()?;
         Ok(manifest)
     }

@@ -19,11 +19,7 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self {
-            max_attempts: 6,
-            base: Duration::from_secs(4),
-            longest: Duration::from_secs(120),
-        }
+        Self { max_attempts: 6, base: Duration::from_secs(4), longest: Duration::from_secs(120) }
     }
 }
 
@@ -54,7 +50,9 @@ mod tests {
         let wait = |attempt, after| {
             patience.wait(&Remedy::Retry { after }, attempt).unwrap().as_secs_f64()
         };
-        for (attempt, low, high) in [(1, 3.0, 5.0), (2, 6.0, 10.0), (5, 48.0, 80.0), (9, 90.0, 150.0)] {
+        for (attempt, low, high) in
+            [(1, 3.0, 5.0), (2, 6.0, 10.0), (5, 48.0, 80.0), (9, 90.0, 150.0)]
+        {
             let seconds = wait(attempt, None);
             assert!((low..high).contains(&seconds), "{attempt}: {seconds}");
         }

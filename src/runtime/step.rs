@@ -72,8 +72,7 @@ impl StepResult {
 
 /// Seconds since 1970 with milliseconds.
 pub(super) fn now() -> f64 {
-    let elapsed = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap_or_default();
+    let elapsed =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
     (elapsed.as_secs_f64() * 1000.0).round() / 1000.0
 }

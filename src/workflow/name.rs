@@ -19,8 +19,7 @@ const REFERENCE: StepNames =
 
 impl StepNames {
     /// Ours, which a gate is told in every folder.
-    pub const OURS: Self =
-        Self { clarify: "clarify", goal: "goal", work: "work", judge: ".judge" };
+    pub const OURS: Self = Self { clarify: "clarify", goal: "goal", work: "work", judge: ".judge" };
 
     /// Decided by what the lineage holds, never mixed.
     pub fn of(steps: &BTreeMap<String, String>) -> Self {

@@ -7,12 +7,10 @@ use tokio::sync::Mutex;
 
 use super::name::StepNames;
 use super::wake::WakeState;
-use crate::document::Brief;
+use crate::document::{Brief, Occasion};
 use crate::event::Event;
-use crate::human::{Amendment, Channel};
-use crate::runtime::{
-    Assignment, Lease, Lineage, RecordError, Runtime, Session, StepResult,
-};
+use crate::human::Channel;
+use crate::runtime::{Assignment, Lease, Lineage, RecordError, Runtime, Session, StepResult};
 use crate::workbench::Workbench;
 
 /// What the person wants of the flow.
@@ -263,7 +261,7 @@ impl<'a> Flow<'a> {
     fn amended(&self, wake: &WakeState, remark: &str) -> Result<Brief, FlowError> {
         if !remark.is_empty() {
             let path = self.workbench.brief_path();
-            if !self.channel.amend(remark, Amendment::OnWaking) {
+            if !self.channel.amend(remark, Occasion::Waking) {
                 return Err(FlowError::File { path, source: io::ErrorKind::Other.into() });
             }
             let text = read(&path)?;

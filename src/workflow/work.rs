@@ -39,9 +39,7 @@ impl Flow<'_> {
             Session::New => {
                 prompt::first_work(language, &brief.block(language), block(goal).as_deref())
             }
-            Session::Resume(_) => {
-                prompt::wake_work(language, remark, block(news).as_deref())
-            }
+            Session::Resume(_) => prompt::wake_work(language, remark, block(news).as_deref()),
         };
         Ok(WorkOpening { prompt, session })
     }
@@ -141,8 +139,7 @@ impl Flow<'_> {
         let mut changed = goal.clone().unwrap_or_default();
         changed.amend(&new.text, language);
         freeze(&self.workbench.goal_path(), &changed.to_markdown(language))?;
-        let words =
-            language.text("workflow.goal_changed", &[("goal", &changed.block(language))]);
+        let words = language.text("workflow.goal_changed", &[("goal", &changed.block(language))]);
         *goal = Some(changed);
         Ok(Override::Again { feedback: sent_back(words, language) })
     }

@@ -14,7 +14,10 @@ fn one_sentence(said: &str, mentions: &[&str]) {
 #[test]
 fn an_invalid_cassette_is_refused_with_line_and_column() {
     let house = House::new();
-    house.write("bad.yaml", "format: flower-cassette/1\nrules:\n  - match: {stepp: x}\n    reply: {text: a}\n");
+    house.write(
+        "bad.yaml",
+        "format: flower-cassette/1\nrules:\n  - match: {stepp: x}\n    reply: {text: a}\n",
+    );
     let output = ends_with(&mut house.flower(&["gate", "--replay", "bad.yaml"]), 1);
     one_sentence(&stderr(&output), &["bad.yaml", "stepp", "3"]);
     house.write("worse.yaml", "format: [\n");
@@ -73,7 +76,8 @@ fn an_empty_request_is_refused_without_a_request() {
 #[test]
 fn a_clarifier_that_leaves_out_a_section_is_asked_once_more_and_then_the_run_ends() {
     let house = House::new();
-    let half = "  - match: {step: clarify}\n    repeat: true\n    reply: {text: \"## Goal\\nhalf\"}\n";
+    let half =
+        "  - match: {step: clarify}\n    repeat: true\n    reply: {text: \"## Goal\\nhalf\"}\n";
     let gate = house.gate(half);
     let output = ends_with(&mut house.flower_at(&gate, &["go", "x"]), 1);
     assert_eq!(house.steps(), ["clarify", "clarify#retry1"]);
@@ -81,7 +85,10 @@ fn a_clarifier_that_leaves_out_a_section_is_asked_once_more_and_then_the_run_end
     assert!(said.contains("Boundaries"), "{said}");
     assert!(!house.exists(".flower/notes/brief.md"));
 
-    let gate = house.gate(&rules(&["  - match: {step: clarify, turn: 0}\n    reply: {text: \"## Goal\\nhalf\"}\n", CLARIFY]));
+    let gate = house.gate(&rules(&[
+        "  - match: {step: clarify, turn: 0}\n    reply: {text: \"## Goal\\nhalf\"}\n",
+        CLARIFY,
+    ]));
     let house = House::new();
     ends_with(&mut house.flower_at(&gate, &["go", "x", "--clarify-only"]), 0);
     assert!(house.exists(".flower/notes/brief.md"));

@@ -89,7 +89,9 @@ fn without_credentials_four_lines_say_where_flower_looked() {
         let output = ends_with(&mut house.flower(words), 1);
         let said = stderr(&output);
         assert_eq!(said.lines().count(), 4, "{said}");
-        for name in ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "flower setup", ".config/flower/.env"] {
+        for name in
+            ["ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "flower setup", ".config/flower/.env"]
+        {
             assert!(said.contains(name), "{name} in {said}");
         }
     }

@@ -93,7 +93,9 @@ impl House {
 
     /// Plays a cassette file.
     pub(crate) fn gate_of(&self, cassette: &Path) -> Gate {
-        let log = self.home.join(format!("gate-{}.jsonl", std::fs::read_dir(&self.home).unwrap().count()));
+        let log = self
+            .home
+            .join(format!("gate-{}.jsonl", std::fs::read_dir(&self.home).unwrap().count()));
         let mut child = self
             .flower(&["gate", "--listen", "127.0.0.1:0", "--replay"])
             .arg(cassette)

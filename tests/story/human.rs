@@ -24,7 +24,7 @@ fn an_answer_through_a_pipe_reaches_the_model_and_the_log() {
     // The pipe stays open until the run has ended: it is an answer, not the end of the input, that counts.
     let mut input = run.stdin.take().unwrap();
     let mut lines = std::io::BufRead::lines(std::io::BufReader::new(run.stdout.take().unwrap()));
-    assert!(lines.any(|line| line.unwrap().contains("Which colour?")));
+    assert!(lines.any(|line| line.unwrap() == "? Which colour?"));
     writeln!(input, "2").unwrap();
     lines.for_each(|line| drop(line.unwrap()));
     assert_eq!(run.wait().unwrap().code(), Some(0));
@@ -96,7 +96,8 @@ fn a_person_who_accepts_ends_it_and_one_who_disagrees_gets_another_round() {
             }
         }
         assert_eq!(run.wait().unwrap().code(), Some(code));
-        let works = house.steps().iter().filter(|s| s.starts_with("work") && !s.contains("judge")).count();
+        let works =
+            house.steps().iter().filter(|s| s.starts_with("work") && !s.contains("judge")).count();
         assert_eq!(works, rounds, "a person's word is worth a round of its own");
     }
 }

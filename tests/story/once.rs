@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::house::{House, ends_with, stderr, stdout};
 
-const ANSWER: &str = "  - match: {step: ad-hoc}\n    repeat: true\n    reply: {text: The answer is 42.}\n";
+const ANSWER: &str =
+    "  - match: {step: ad-hoc}\n    repeat: true\n    reply: {text: The answer is 42.}\n";
 
 #[test]
 fn a_pipe_gets_the_answer_and_nothing_else() {
@@ -43,12 +44,12 @@ fn json_ends_with_one_line_that_says_everything() {
     assert_eq!(last["text"], "The answer is 42.");
     assert_eq!(last["num_turns"], 1);
     assert!(last["sessions"][0]["session_id"].is_string());
-    let stream = ends_with(&mut house.flower_at(&gate, &["once", "x", "--output", "stream-json"]), 0);
+    let stream =
+        ends_with(&mut house.flower_at(&gate, &["once", "x", "--output", "stream-json"]), 0);
     let lines: Vec<Value> =
         stdout(&stream).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let kinds: Vec<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
-    assert_eq!(kinds.first(), Some(&"text"));
-    assert_eq!(kinds.last(), Some(&"end"));
+    assert_eq!(kinds, ["prompt", "text", "result", "end"]);
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn a_long_result_is_spilled_and_can_be_read_whole() {
     let gate = house.gate(concat!(
         "  - match: {step: ad-hoc, turn: 0}\n",
         "    reply: {tools: [{name: Grep, input: {pattern: 'line', path: long.txt, output_mode: content, head_limit: 2000}}]}\n",
-        "  - match: {step: ad-hoc, turn: 1, tool_result: {name: Grep, contains: /runs.workbench.spill.[0-9a-f]{16}.txt/}}\n",
+        "  - match: {step: ad-hoc, turn: 1, tool_result: {name: Grep, contains: '/runs.workbench.spill.[0-9a-f]{16}.txt/'}}\n",
         "    reply: {text: spilled}\n",
     ));
     let words = ["once", "-W", "look", "--tools", "Read,Grep"];
@@ -165,8 +166,7 @@ fn limits_end_a_run_with_code_5() {
         "  - match: {step: ad-hoc}\n    repeat: true\n",
         "    reply: {tools: [{name: Read, input: {file_path: a.txt}}]}\n",
     ));
-    let output =
-        ends_with(&mut house.flower_at(&gate, &["once", "loop", "--max-turns", "3"]), 5);
+    let output = ends_with(&mut house.flower_at(&gate, &["once", "loop", "--max-turns", "3"]), 5);
     assert_eq!(gate.requests().len(), 3);
     assert!(!stderr(&output).is_empty());
     assert_eq!(house.manifest()[0]["num_turns"], 3);

@@ -14,11 +14,8 @@ fn the_index_is_in_the_system_prompt_stays_the_same_and_no_subagent_has_it() {
     house.write(".flower/scripts/measure.sh", "# desc: measures everything twice\n");
     let gate = house.gate(&rules(&[CLARIFY, DISPATCH, WORK]));
     ends_with(&mut house.flower_at(&gate, &["go", "do it", "--no-goal"]), 0);
-    let work: Vec<_> = gate
-        .requests()
-        .into_iter()
-        .filter(|request| step_of(request) == "work")
-        .collect();
+    let work: Vec<_> =
+        gate.requests().into_iter().filter(|request| step_of(request) == "work").collect();
     let (subagents, main): (Vec<_>, Vec<_>) = work
         .into_iter()
         .partition(|request| request["headers"].get("x-claude-code-agent-id").is_some());
@@ -35,7 +32,13 @@ fn the_index_is_in_the_system_prompt_stays_the_same_and_no_subagent_has_it() {
     assert_eq!(resumed["system"].to_string(), system, "byte for byte");
     let messages = resumed["messages"].as_array().unwrap();
     assert!(messages.last().unwrap().to_string().contains("came later"), "told in the newest one");
-    assert_eq!(messages[..messages.len() - 1].iter().filter(|m| m.to_string().contains("came later")).count(), 0);
+    assert_eq!(
+        messages[..messages.len() - 1]
+            .iter()
+            .filter(|m| m.to_string().contains("came later"))
+            .count(),
+        0
+    );
 }
 
 #[test]

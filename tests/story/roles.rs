@@ -79,13 +79,8 @@ fn the_judge_cannot_write_or_dispatch_and_runs_nothing_unless_allowed() {
     let house = house();
     let mut tools = FORBIDDEN.to_vec();
     tools.push(("Agent", "{subagent_type: coder, description: d, prompt: p}"));
-    let gate = house.gate(&rules(&[
-        CLARIFY,
-        GOAL,
-        WORK,
-        &tries("step: work.judge", &tools),
-        ACHIEVED,
-    ]));
+    let gate =
+        house.gate(&rules(&[CLARIFY, GOAL, WORK, &tries("step: work.judge", &tools), ACHIEVED]));
     ends_with(&mut house.flower_at(&gate, &["go", "do it"]), 0);
     all_refused(&results(&gate, "work.judge", true), &tools);
     untouched(&house);

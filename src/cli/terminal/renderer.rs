@@ -117,8 +117,7 @@ impl Renderer {
         }
         let mut out = self.lines(text, "  ", "  ", Style::Plain);
         if let Some(context) = context {
-            let status =
-                format!("  {} ctx  ${:.4}  {}", short(context), self.cost, self.elapsed());
+            let status = format!("  {} ctx  ${:.4}  {}", short(context), self.cost, self.elapsed());
             out.push_str(&self.paint(&status, Style::Dim));
             out.push('\n');
         }
@@ -171,7 +170,12 @@ impl Renderer {
             "asked" => {
                 let mut out = self.paragraph("? ", question, Style::Yellow);
                 for (number, option) in (1..).zip(options) {
-                    out.push_str(&self.lines(option, &format!("  {number}) "), "     ", Style::Bold));
+                    out.push_str(&self.lines(
+                        option,
+                        &format!("  {number}) "),
+                        "     ",
+                        Style::Bold,
+                    ));
                 }
                 if remaining >= 0 {
                     let left =
@@ -186,7 +190,11 @@ impl Renderer {
             }
             _ => {
                 let key = format!("cli.ask_{state}");
-                self.paragraph("! ", &self.language.text(&key, &[("question", question)]), Style::Yellow)
+                self.paragraph(
+                    "! ",
+                    &self.language.text(&key, &[("question", question)]),
+                    Style::Yellow,
+                )
             }
         }
     }

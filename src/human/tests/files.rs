@@ -1,5 +1,6 @@
 //! Messages, the files and the tools.
 
+use crate::document::Occasion;
 use std::path::Path;
 use std::time::Duration;
 
@@ -42,7 +43,7 @@ fn the_inbox_does_not_claim_what_was_not_kept() {
     let channel = Channel::new(patient());
     assert_eq!(channel.send("x").unwrap().amended, None);
     assert!(channel.inbox().ends_with("must last."));
-    assert!(!channel.amend("x", Amendment::OnWaking));
+    assert!(!channel.amend("x", Occasion::Waking));
 }
 
 #[tokio::test]
@@ -60,8 +61,8 @@ fn amendments_in_chinese_have_the_form_that_others_read() {
     let language = Language::Chinese;
     let channel =
         Channel::new(ChannelOptions { amend_path: Some(brief.clone()), language, ..patient() });
-    assert!(channel.amend("甲", Amendment::DuringRun));
-    assert!(channel.amend("乙", Amendment::OnWaking));
+    assert!(channel.amend("甲", Occasion::Running));
+    assert!(channel.amend("乙", Occasion::Waking));
     let text = std::fs::read_to_string(brief).unwrap();
     let time = regex::Regex::new(r"\(\d\d:\d\d:\d\d\)").unwrap();
     assert_eq!(
