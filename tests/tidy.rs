@@ -16,7 +16,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("transcript", &[]),
     ("language", &[]),
     ("event", &[]),
-    ("settings", &["language"]),
+    // Prices are for tokens, which `transcript` counts.
+    ("settings", &["transcript", "language"]),
     ("document", &["language"]),
     ("guard", &["transcript", "language"]),
     ("context", &["transcript", "guard"]),
@@ -24,7 +25,8 @@ const TABLE: &[(&str, &[&str])] = &[
     ("sandbox", &["settings"]),
     ("workbench", &["transcript", "guard", "language"]),
     ("worktree", &["settings", "sandbox"]),
-    ("human", &["event", "language"]),
+    // What a person adds to the brief is written in the brief's own form.
+    ("human", &["event", "language", "document"]),
     ("wire", &["settings", "transcript"]),
     ("gate", &["settings", "transcript", "wire"]),
     ("engine", &["transcript", "settings", "event", "wire", "gate", "sandbox"]),

@@ -82,10 +82,20 @@ impl House {
         })
     }
 
-    /// The engine that is built in, with the settings' models and prices.
-    fn engine(&self, endpoint: Endpoint) -> anyhow::Result<Native> {
+    /// The settings' models and prices.
+    pub(super) fn choice(&self) -> Choice {
+        let (for_models, for_prices) = (Arc::clone(&self.settings), Arc::clone(&self.settings));
+        Choice {
+            main_model: self.settings.main_model(),
+            subagent_model: Box::new(move |requested| for_models.subagent_model(requested)),
+            cost: Box::new(move |model, usage| for_prices.models().cost(model, usage)),
+            effort: self.settings.effort().map(str::to_owned),
+        }
+    }
+
+    /// The engine that is built in.
+    fn engine(&self, endpoint: Endpoint, choice: Choice) -> anyhow::Result<Native> {
         let settings = &self.settings;
-        let (for_models, for_prices) = (Arc::clone(settings), Arc::clone(settings));
         let proxy = |lower: &str, upper: &str| {
             let value = settings.non_empty(lower).or_else(|| settings.non_empty(upper));
             value.map(str::to_owned)
@@ -100,27 +110,17 @@ impl House {
             ca_file: settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
             ..ClientOptions::default()
         };
-        Ok(Native::new(NativeOptions {
-            endpoint,
-            client,
-            choice: Choice {
-                main_model: settings.main_model(),
-                subagent_model: Box::new(move |requested| for_models.subagent_model(requested)),
-                cost: Box::new(move |model, usage| for_prices.models().cost(model, usage)),
-                effort: settings.effort().map(str::to_owned),
-            },
-            max_tokens: MAX_TOKENS,
-        })?)
+        Ok(Native::new(NativeOptions { endpoint, client, choice, max_tokens: MAX_TOKENS })?)
     }
 
     /// Puts the runtime together.
     pub(super) fn runtime(
         &self,
         place: &Place,
-        endpoint: Endpoint,
+        model: Model,
         extras: Extras,
     ) -> anyhow::Result<Runtime> {
-        let engine = self.engine(endpoint)?;
+        let engine = self.engine(model.endpoint, model.choice)?;
         let mut tool_environment = self.settings.tool_environment();
         tool_environment.extend(extras.tool_environment);
         let parts = Parts {
@@ -137,6 +137,12 @@ impl House {
         };
         Ok(Runtime::new(parts, extras.limits)?)
     }
+}
+
+/// Which model is asked, and where.
+pub(super) struct Model {
+    pub(super) endpoint: Endpoint,
+    pub(super) choice: Choice,
 }
 
 /// What differs between commands.

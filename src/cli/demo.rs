@@ -11,10 +11,11 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{DemoArgs, Global};
-use super::assemble::{House, Place};
+use super::assemble::{House, Model, Place};
 use super::go::{Chain, carry_out};
 use super::output::{Audience, Output};
-use crate::gate::{Cassette, Gate, GateOptions};
+use crate::engine::native::Choice;
+use crate::gate::{Cassette, Gate, GateOptions, Running};
 use crate::language::Language;
 use crate::settings::{Auth, Endpoint};
 use crate::workbench::Workbench;
@@ -53,12 +54,7 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
         },
         place,
         workbench,
-        endpoint: Endpoint {
-            base_url: gate.url(),
-            auth: Auth::None,
-            is_gate: true,
-            custom_headers: Vec::new(),
-        },
+        model: demo_model(&gate),
         max_asks: None,
         ask_timeout: Some(Duration::ZERO),
         tool_environment: git_environment(),
@@ -67,6 +63,25 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
     tokio.block_on(gate.stop());
     output.say(&house.language.text("demo.results", &[("folder", &base.display().to_string())]));
     Ok(ExitCode::from(code))
+}
+
+/// The gate's made-up model, which costs nothing. None of the user's settings matter to it.
+fn demo_model(gate: &Running) -> Model {
+    const NAME: &str = "demo-1";
+    Model {
+        endpoint: Endpoint {
+            base_url: gate.url(),
+            auth: Auth::None,
+            is_gate: true,
+            custom_headers: Vec::new(),
+        },
+        choice: Choice {
+            main_model: NAME.to_owned(),
+            subagent_model: Box::new(|_| NAME.to_owned()),
+            cost: Box::new(|_, _| Some(0.0)),
+            effort: None,
+        },
+    }
 }
 
 /// The user's git configuration must not matter to the demo, nor the demo's commits to the user.

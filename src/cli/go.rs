@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{Global, GoArgs};
-use super::assemble::{Extras, House, Place, limits, tell_notices, tell_warnings};
+use super::assemble::{Extras, House, Model, Place, limits, tell_notices, tell_warnings};
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
 use super::{person, signal, trust};
 use crate::runtime::{Lineage, Runtime};
-use crate::settings::Endpoint;
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
 use crate::workflow::{Flow, FlowError, FlowOptions, Outcome, WakeState};
@@ -21,7 +20,7 @@ use crate::workflow::{Flow, FlowError, FlowOptions, Outcome, WakeState};
 pub(super) struct Chain {
     pub(super) place: Place,
     pub(super) workbench: Arc<Workbench>,
-    pub(super) endpoint: Endpoint,
+    pub(super) model: Model,
     pub(super) options: FlowOptions,
     pub(super) max_asks: Option<u32>,
     /// Nothing means the settings' time; zero means that nobody is there.
@@ -66,7 +65,7 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
         },
         place,
         workbench,
-        endpoint,
+        model: Model { endpoint, choice: house.choice() },
         max_asks: u32::try_from(args.asks).ok(),
         ask_timeout: args.timeout.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
         tool_environment: Vec::new(),
@@ -140,7 +139,7 @@ pub(super) fn carry_out(
             limits: limits(global),
             tool_environment: chain.tool_environment,
         };
-        let runtime = house.runtime(&chain.place, chain.endpoint, extras)?;
+        let runtime = house.runtime(&chain.place, chain.model, extras)?;
         let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);
         let unattended = chain.ask_timeout == Some(Duration::ZERO);
         if !unattended {

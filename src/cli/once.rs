@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::args::{Global, OnceArgs};
-use super::assemble::{Extras, House, Place, limits, tell_notices, tell_warnings};
+use super::assemble::{Extras, House, Model, Place, limits, tell_notices, tell_warnings};
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
 use super::{signal, trust};
@@ -65,13 +65,13 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             limits: limits(global),
             tool_environment: Vec::new(),
         };
-        let runtime = house.runtime(&place, endpoint, extras)?;
+        let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
         let mut role = role::once(&args.instructions, args.tools.clone());
         role.workbench_index = global.workbench;
         let (session, _lease) = match &args.resume {
             None => (Session::New, None),
             Some(id) => {
-                if !place.store.has_session(runtime.project(), id).await? {
+                if !runtime.has_session(id).await? {
                     complain(&house.language.text("cli.no_session", &[("id", id)]));
                     return Ok(exit::FAILED);
                 }

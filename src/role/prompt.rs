@@ -114,7 +114,7 @@ pub fn resume(language: Language) -> String {
 
 /// To a reply that lacks sections; `missing` are their names.
 pub fn missing_sections(language: Language, missing: &[String]) -> String {
-    MISSING_SECTIONS.render(language, context! { missing => missing.to_vec() })
+    MISSING_SECTIONS.render(language, context! { missing => missing.join(", ") })
 }
 
 /// A question to the oracle, with the newest events (newest last) and the workbench's place.

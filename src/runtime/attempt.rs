@@ -118,9 +118,14 @@ impl Runtime {
         &self.manifest
     }
 
-    /// Under which project the sessions are stored.
-    pub fn project(&self) -> &str {
-        &self.project
+    /// True where the session is stored.
+    pub async fn has_session(&self, session: &str) -> Result<bool, RecordError> {
+        Ok(self.parts.store.has_session(&self.project, session).await?)
+    }
+
+    /// The size of a stored conversation, in tokens; 0 where it is not known.
+    pub async fn context_of(&self, session: &str) -> Result<u64, RecordError> {
+        Ok(self.parts.store.last_context(&self.project, session).await?)
     }
 
     /// Runs one step to its end. What goes wrong with the model is in the result; an error means that

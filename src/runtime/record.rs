@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::store::StoreError;
+
 /// Why a record cannot be used. Nothing was written when one of these comes back.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordError {
@@ -29,6 +31,9 @@ pub enum RecordError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The session store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
 }
 
 impl RecordError {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::engine::Fault;
+use crate::engine::{Fault, Remedy};
 use crate::transcript::Usage;
 
 /// The result of one step or one round of it (core.md U-10). Costs are US dollars, times seconds since 1970.
@@ -61,6 +61,11 @@ impl StepResult {
             cost_known: true,
             ..Self::default()
         }
+    }
+
+    /// It failed for a reason that is still there tomorrow: a key, a limit, a malformed request.
+    pub fn is_hopeless(&self) -> bool {
+        !self.ok && self.fault.as_ref().is_none_or(|fault| fault.remedy() == Remedy::Stop)
     }
 
     /// The step ends now.

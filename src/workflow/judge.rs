@@ -3,7 +3,6 @@
 use super::name::StepNames;
 use super::starter::{Flow, FlowError, Outcome, Turn};
 use crate::document::{Verdict, VerdictState};
-use crate::engine::Remedy;
 use crate::event::Event;
 use crate::role::{judge, prompt};
 use crate::runtime::Session;
@@ -54,8 +53,7 @@ impl Flow<'_> {
             }
             if !result.ok {
                 // The runtime has already tried what helps; a limit or a bad key will not go away.
-                let hopeless = result.fault.as_ref().is_none_or(|f| f.remedy() == Remedy::Stop);
-                if hopeless || retry == RETRIES {
+                if result.is_hopeless() || retry == RETRIES {
                     return Ok(Err(Outcome::Failed(Box::new(result))));
                 }
                 reason = result.error.unwrap_or_default();

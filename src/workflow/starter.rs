@@ -83,9 +83,6 @@ pub enum FlowError {
     /// The record failed.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// The session store failed.
-    #[error(transparent)]
-    Store(#[from] crate::store::StoreError),
     /// A file of the workbench failed.
     #[error("{path}: {source}")]
     File {
@@ -224,15 +221,14 @@ impl<'a> Flow<'a> {
     /// The session that carries a step, where it is stored and no other process uses it.
     pub(super) async fn carried(&self, wake: &WakeState, step: &str) -> Result<Session, FlowError> {
         let Some(id) = wake.lineage.steps.get(step) else { return Ok(Session::New) };
-        let parts = self.runtime.parts();
-        if !parts.store.has_session(self.runtime.project(), id).await? {
+        if !self.runtime.has_session(id).await? {
             return Ok(Session::New);
         }
         let mut leases = self.leases.lock().await;
         if leases.iter().any(|(held, _)| held == id) {
             return Ok(Session::Resume(id.clone()));
         }
-        match Lease::take(&parts.folder, id) {
+        match Lease::take(&self.runtime.parts().folder, id) {
             Some(lease) => {
                 leases.push((id.clone(), lease));
                 Ok(Session::Resume(id.clone()))
@@ -284,10 +280,7 @@ impl<'a> Flow<'a> {
         woke: u64,
     ) -> Result<(), FlowError> {
         let context = match wake.lineage.steps.get(names.work) {
-            Some(id) => {
-                let parts = self.runtime.parts();
-                parts.store.last_context(self.runtime.project(), id).await?
-            }
+            Some(id) => self.runtime.context_of(id).await?,
             None => 0,
         };
         let checks = wake.goal.as_ref().map_or(0, |goal| goal.checks.len());

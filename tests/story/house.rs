@@ -30,6 +30,11 @@ impl House {
         Self { _dir: dir, home, project }
     }
 
+    /// The same machine, looked at from another folder.
+    pub(crate) fn at(self, project: PathBuf) -> Self {
+        Self { project, ..self }
+    }
+
     /// A file of the project.
     pub(crate) fn write(&self, name: &str, text: impl AsRef<[u8]>) {
         let path = self.project.join(name);

@@ -19,9 +19,9 @@ fn the_index_is_in_the_system_prompt_stays_the_same_and_no_subagent_has_it() {
     let (subagents, main): (Vec<_>, Vec<_>) = work
         .into_iter()
         .partition(|request| request["headers"].get("x-claude-code-agent-id").is_some());
-    let system = main[0]["body"]["system"].to_string();
-    assert!(system.contains("measures everything twice"), "{system}");
-    assert!(main.iter().all(|request| request["body"]["system"].to_string() == system));
+    let system = main[0]["body"]["system"].clone();
+    assert!(system.to_string().contains("measures everything twice"), "{system}");
+    assert!(main.iter().all(|request| request["body"]["system"] == system));
     assert_eq!(subagents.len(), 1);
     assert!(!subagents[0]["body"].to_string().contains("measures everything twice"));
 
@@ -29,7 +29,7 @@ fn the_index_is_in_the_system_prompt_stays_the_same_and_no_subagent_has_it() {
     let gate = house.gate(WORK);
     ends_with(&mut house.flower_at(&gate, &["go", "do it", "--no-goal"]), 0);
     let resumed = &gate.requests()[0]["body"];
-    assert_eq!(resumed["system"].to_string(), system, "byte for byte");
+    assert_eq!(resumed["system"], system, "byte for byte");
     let messages = resumed["messages"].as_array().unwrap();
     assert!(messages.last().unwrap().to_string().contains("came later"), "told in the newest one");
     assert_eq!(

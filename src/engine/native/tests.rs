@@ -109,7 +109,7 @@ async fn a_text_turn_is_recorded_and_told() {
     assert_eq!(request.header("x-api-key"), "sk-canary-123");
     assert_eq!(request.header("anthropic-version"), "2023-06-01");
     assert_eq!(request.header("x-team"), "blue");
-    assert_eq!(request.header("x-flower-step"), "work");
+    assert_eq!(request.header("x-flower-step"), "work#round2");
     assert_eq!(request.header("x-flower-role"), "coordinator");
     assert_eq!(request.body["model"], "big-1");
     assert_eq!(request.body["system"][1]["text"], "You coordinate.");

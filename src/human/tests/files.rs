@@ -31,9 +31,9 @@ fn mail_waits_for_the_next_look() {
     );
     assert!(channel.inbox().starts_with("Nothing new"));
     let brief = std::fs::read_to_string(brief).unwrap();
-    assert!(brief.starts_with("# Brief\n\n## Added during the run("));
+    assert!(brief.starts_with("# Brief\n\n## Added during the run ("));
     assert!(
-        brief.contains(")\nuse tabs\n\n## Added during the run(")
+        brief.contains(")\nuse tabs\n\n## Added during the run (")
             && brief.ends_with(")\nand hurry\n")
     );
 }

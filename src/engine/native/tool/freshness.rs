@@ -64,7 +64,7 @@ impl Seen {
             None => Err(Complaint(format!(
                 "{name} exists but was not read in this conversation; Read it first."
             ))),
-            Some(print) if print != Print::take(&real).map_err(unreadable)? => Err(Complaint(
+            Some(known) if known != Print::take(&real).map_err(unreadable)? => Err(Complaint(
                 format!("{name} has changed since it was read; Read it again first."),
             )),
             Some(_) => Ok(()),
