@@ -160,9 +160,57 @@ pub(super) struct OnceArgs {
         default_value = "Read,Glob,Grep"
     )]
     pub(super) tools: Vec<String>,
+    /// What it may do beyond the list of tools
+    #[arg(short, long, value_enum, value_name = "MODE", default_value_t = PermissionMode::Default)]
+    pub(super) permission_mode: PermissionMode,
     /// Continue a stored session
     #[arg(long, value_name = "ID")]
     pub(super) resume: Option<String>,
+    /// With --resume: leave the stored session as it is and go on in a copy
+    #[arg(long, requires = "resume")]
+    pub(super) fork: bool,
+}
+
+/// Permission modes, named as agents know them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PermissionMode {
+    /// Only the listed tools
+    #[value(name = "default")]
+    Default,
+    /// Also Write and Edit
+    #[value(name = "acceptEdits")]
+    AcceptEdits,
+    /// Only listed tools that change nothing
+    #[value(name = "plan")]
+    Plan,
+    /// Every tool that there is
+    #[value(name = "bypassPermissions")]
+    BypassPermissions,
+}
+
+impl OnceArgs {
+    /// The closed list of tools.
+    pub(super) fn allowed(&self) -> Vec<String> {
+        const CHANGE: [&str; 2] = ["Write", "Edit"];
+        const LOOK: [&str; 4] = ["Read", "Glob", "Grep", "TodoWrite"];
+        let mut tools: Vec<String> = self.tools.iter().map(|tool| tool.trim().to_owned()).collect();
+        let more: &[&str] = match self.permission_mode {
+            PermissionMode::Default => &[],
+            PermissionMode::AcceptEdits => &CHANGE,
+            PermissionMode::Plan => {
+                tools.retain(|tool| LOOK.contains(&tool.as_str()));
+                &[]
+            }
+            PermissionMode::BypassPermissions => {
+                &["Bash", "Write", "Edit", "Read", "Glob", "Grep", "TodoWrite"]
+            }
+        };
+        tools.extend(more.iter().map(|tool| (*tool).to_owned()));
+        tools.retain(|tool| !tool.is_empty());
+        tools.sort();
+        tools.dedup();
+        tools
+    }
 }
 
 /// `flower demo`
@@ -253,6 +301,21 @@ mod tests {
     #[test]
     fn the_arguments_are_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn permission_modes_widen_and_narrow_the_list() {
+        let allowed = |mode: &str| {
+            let words = ["flower", "once", "x", "-t", "Read, Bash", "-p", mode];
+            match Arguments::try_parse_from(words).unwrap().command {
+                Command::Once(once) => once.allowed().join(" "),
+                _ => unreachable!(),
+            }
+        };
+        assert_eq!(allowed("default"), "Bash Read");
+        assert_eq!(allowed("acceptEdits"), "Bash Edit Read Write");
+        assert_eq!(allowed("plan"), "Read");
+        assert_eq!(allowed("bypassPermissions"), "Bash Edit Glob Grep Read TodoWrite Write");
     }
 
     #[test]

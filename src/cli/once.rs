@@ -66,7 +66,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             tool_environment: Vec::new(),
         };
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
-        let mut role = role::once(&args.instructions, args.tools.clone());
+        let mut role = role::once(&args.instructions, args.allowed());
         role.workbench_index = global.workbench;
         let (session, _lease) = match &args.resume {
             None => (Session::New, None),
@@ -75,11 +75,15 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
                     complain(&house.language.text("cli.no_session", &[("id", id)]));
                     return Ok(exit::FAILED);
                 }
-                let Some(lease) = Lease::take(&place.folder, id) else {
-                    complain(&house.language.text("cli.session_in_use", &[("id", id)]));
-                    return Ok(exit::FAILED);
-                };
-                (Session::Resume(id.clone()), Some(lease))
+                if args.fork {
+                    (Session::Fork(id.clone()), None)
+                } else {
+                    let Some(lease) = Lease::take(&place.folder, id) else {
+                        complain(&house.language.text("cli.session_in_use", &[("id", id)]));
+                        return Ok(exit::FAILED);
+                    };
+                    (Session::Resume(id.clone()), Some(lease))
+                }
             }
         };
         let step = runtime.run(Assignment {

@@ -85,6 +85,8 @@ pub enum Session {
     New,
     /// A stored one, continued.
     Resume(String),
+    /// A new one that begins with what is stored of another.
+    Fork(String),
 }
 
 /// Runs steps and keeps the books.
@@ -135,6 +137,7 @@ impl Runtime {
         let key = match &assignment.session {
             Session::New => SessionKey::main(&self.project, new_id()),
             Session::Resume(id) => SessionKey::main(&self.project, id),
+            Session::Fork(id) => self.fork(id).await?,
         };
         result.resumed = assignment.session != Session::New;
         result.session_id = Some(key.session.clone());
@@ -154,6 +157,22 @@ impl Runtime {
         result.end();
         self.manifest.end(result.clone())?;
         Ok(result)
+    }
+
+    /// Copies a stored conversation under a new id. Entries keep their uuids, as other tools fork too.
+    async fn fork(&self, session: &str) -> Result<SessionKey, RecordError> {
+        let new = SessionKey::main(&self.project, new_id());
+        let name = serde_json::Value::from(new.session.as_str()).to_string();
+        let old = SessionKey::main(&self.project, session);
+        let mut entries = self.parts.store.load(&old).await?.unwrap_or_default();
+        for entry in &mut entries {
+            // What cannot be edited is carried over as it is.
+            if let Ok(renamed) = entry.with_field("sessionId", &name) {
+                *entry = renamed;
+            }
+        }
+        self.parts.store.append(&new, &entries).await?;
+        Ok(new)
     }
 
     /// Tries until it works, or until trying again does not help.

@@ -27,10 +27,21 @@ pub struct LineageState {
     pub steps: BTreeMap<String, String>,
     /// Requests in the order in which they were made, as they were said.
     pub asks: Vec<String>,
+    /// How many of the requests the goal on disk was set for.
+    pub goal_covers: usize,
+    /// How many of the requests the conversation of the work has been told.
+    pub work_covers: usize,
     /// The work was judged achieved, and nothing was asked since.
     pub achieved: bool,
     /// The workspace that the file was written for, where it is another one (the folder was moved).
     pub other_workspace: Option<PathBuf>,
+}
+
+impl LineageState {
+    /// The requests that the conversation of the work has not been told.
+    pub fn untold(&self) -> String {
+        self.asks.get(self.work_covers..).unwrap_or_default().join("\n\n")
+    }
 }
 
 impl Lineage {
@@ -49,6 +60,10 @@ impl Lineage {
                 ..LineageState::default()
             };
         }
+        let count = |key: &str| {
+            let count = file.get(key).and_then(Value::as_u64).unwrap_or(0);
+            usize::try_from(count).unwrap_or(usize::MAX)
+        };
         let text = |value: &Value| value.as_str().filter(|s| !s.is_empty()).map(str::to_owned);
         LineageState {
             woke: file.get("woke").and_then(Value::as_u64).unwrap_or(0),
@@ -66,6 +81,8 @@ impl Lineage {
                 .flatten()
                 .filter_map(text)
                 .collect(),
+            goal_covers: count("goal_covers"),
+            work_covers: count("work_covers"),
             achieved: file.get("achieved") == Some(&Value::Bool(true)),
             other_workspace: None,
         }
@@ -104,10 +121,24 @@ impl Lineage {
         })
     }
 
+    /// The goal on disk was set for this many requests.
+    pub fn goal_covers(&self, asks: usize) -> Result<(), RecordError> {
+        self.set("goal_covers", json!(asks))
+    }
+
+    /// The conversation of the work is told this many requests.
+    pub fn work_covers(&self, asks: usize) -> Result<(), RecordError> {
+        self.set("work_covers", json!(asks))
+    }
+
     /// The work was judged achieved, or begins again.
     pub fn set_achieved(&self, achieved: bool) -> Result<(), RecordError> {
+        self.set("achieved", json!(achieved))
+    }
+
+    fn set(&self, key: &str, value: Value) -> Result<(), RecordError> {
         self.change(|file| {
-            file.insert("achieved".into(), json!(achieved));
+            file.insert(key.into(), value);
         })
     }
 

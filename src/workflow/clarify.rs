@@ -1,8 +1,9 @@
 //! Asking until the request is clear; what comes of it is frozen as the brief.
 
 use super::name::{StepNames, retried};
-use super::starter::{Flow, FlowError, Outcome, Turn, freeze};
-use super::wake::WakeState;
+use super::outcome::{FlowError, Outcome};
+use super::paper::freeze;
+use super::starter::{Flow, Start, Turn};
 use crate::document::Brief;
 use crate::role::{clarifier, prompt};
 use crate::runtime::Session;
@@ -12,18 +13,16 @@ const RETRIES: u32 = 1;
 
 impl Flow<'_> {
     /// The brief, or how the flow ended without one.
-    pub(super) async fn clarify(
-        &self,
-        names: &StepNames,
-        wake: &WakeState,
-        words: &str,
-    ) -> Result<Result<Brief, Outcome>, FlowError> {
+    pub(super) async fn clarify(&self, start: &Start) -> Result<Result<Brief, Outcome>, FlowError> {
         let language = self.workbench.language();
         let role = clarifier(language, true, "");
-        let mut session = self.carried(wake, names.clarify).await?;
+        let names = &start.names;
+        let mut session = self.carried(start, names.clarify).await?;
         let mut said = match session {
-            Session::Resume(_) => prompt::clarify_resumed(language, words),
-            Session::New => prompt::clarify(language, &self.request(wake)),
+            Session::Resume(_) | Session::Fork(_) => {
+                prompt::clarify_resumed(language, &start.words)
+            }
+            Session::New => prompt::clarify(language, &self.lineage.state().asks.join("\n\n")),
         };
         for retry in 0.. {
             let result = self
@@ -53,15 +52,5 @@ impl Flow<'_> {
             session = Session::Resume(result.session_id.unwrap_or_default());
         }
         unreachable!("the loop ends by returning")
-    }
-
-    /// Everything that was asked so far, in the words it was asked in.
-    fn request(&self, wake: &WakeState) -> String {
-        let mut asks = wake.lineage.asks.clone();
-        let now = self.options.ask.trim();
-        if !wake.asks_to_continue(now) {
-            asks.push(now.to_owned());
-        }
-        asks.join("\n\n")
     }
 }

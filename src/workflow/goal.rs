@@ -3,8 +3,9 @@
 use serde_json::json;
 
 use super::name::{StepNames, retried};
-use super::starter::{Flow, FlowError, Outcome, Turn, freeze};
-use super::wake::WakeState;
+use super::outcome::{FlowError, Outcome};
+use super::paper::freeze;
+use super::starter::{Flow, Start, Turn};
 use crate::document::{Brief, Goal};
 use crate::event::Event;
 use crate::role::{judge, prompt};
@@ -17,14 +18,15 @@ impl Flow<'_> {
     /// The goal, or how the flow ended without one.
     pub(super) async fn set_goal(
         &self,
-        names: &StepNames,
-        wake: &WakeState,
+        start: &Start,
         brief: &Brief,
     ) -> Result<Result<Goal, Outcome>, FlowError> {
         let language = self.workbench.language();
         let role = judge(language, self.options.judge_can_run, "");
         let mut said = prompt::goal_setting(language, &brief.block(language));
-        let mut session = self.carried(wake, names.goal).await?;
+        let names = &start.names;
+        let asked = self.lineage.state().asks.len();
+        let mut session = self.carried(start, names.goal).await?;
         for retry in 0.. {
             // A judge with a shell looks at its surroundings in a copy here too: setting a goal changes
             // nothing either.
@@ -46,6 +48,7 @@ impl Flow<'_> {
             let goal = Goal::parse(&result.text);
             if goal.complete() {
                 freeze(&self.workbench.goal_path(), &goal.to_markdown(language))?;
+                self.lineage.goal_covers(asked)?;
                 self.warn_of_unverifiable(&goal);
                 return Ok(Ok(goal));
             }

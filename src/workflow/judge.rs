@@ -1,7 +1,8 @@
 //! Judgement: a fresh session that sees the scene and the goal, and whose verdict must count.
 
 use super::name::StepNames;
-use super::starter::{Flow, FlowError, Outcome, Turn};
+use super::outcome::{FlowError, Outcome};
+use super::starter::{Flow, Turn};
 use crate::document::{Verdict, VerdictState};
 use crate::event::Event;
 use crate::role::{judge, prompt};

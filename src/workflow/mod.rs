@@ -8,10 +8,13 @@ mod clarify;
 mod goal;
 mod judge;
 mod name;
+mod outcome;
+mod paper;
 mod starter;
 mod wake;
 mod work;
 
 pub use name::StepNames;
-pub use starter::{Flow, FlowError, FlowOptions, Outcome};
+pub use outcome::{FlowError, FlowOptions, Outcome};
+pub use starter::Flow;
 pub use wake::WakeState;

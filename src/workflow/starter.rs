@@ -1,97 +1,17 @@
 //! The starter flow, from a request to a judged result.
 
-use std::io;
-use std::path::{Path, PathBuf};
-
-use tokio::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::Mutex;
 
 use super::name::StepNames;
+use super::outcome::{FlowError, FlowOptions, Outcome};
 use super::wake::WakeState;
-use crate::document::{Brief, Occasion};
+use crate::document::{Brief, Goal, Occasion};
 use crate::event::Event;
 use crate::human::Channel;
+use crate::role::Role;
 use crate::runtime::{Assignment, Lease, Lineage, RecordError, Runtime, Session, StepResult};
 use crate::workbench::Workbench;
-
-/// What the person wants of the flow.
-#[derive(Debug, Clone)]
-pub struct FlowOptions {
-    /// The request; empty means "continue".
-    pub ask: String,
-    /// Rounds of work and judgement; 0 counts as 1.
-    pub rounds: u32,
-    /// Set a goal and judge by it.
-    pub judged: bool,
-    /// The judge may run commands, in a copy.
-    pub judge_can_run: bool,
-    /// Stop after the brief.
-    pub clarify_only: bool,
-    /// Begin anew; what was there is archived.
-    pub new: bool,
-    /// Where throw-away copies may be made; outside the workspace.
-    pub scratch: PathBuf,
-}
-
-/// How a flow ended.
-#[derive(Debug, Clone)]
-pub enum Outcome {
-    /// The judge, or the person, says that it is done.
-    Achieved {
-        /// In which round.
-        round: u32,
-    },
-    /// It was done before; no model was asked.
-    AlreadyAchieved,
-    /// Only the brief was wanted.
-    Clarified,
-    /// Worked without a judge.
-    Worked,
-    /// The rounds are used up.
-    NotAchieved {
-        /// Rounds of work.
-        rounds: u32,
-        /// What the last verdict said.
-        reason: String,
-    },
-    /// Judged unreachable, and nobody decided otherwise.
-    Unreachable {
-        /// What the verdict said.
-        reason: String,
-    },
-    /// A step failed. The result says how.
-    Failed(Box<StepResult>),
-    /// A step ended without what it had to deliver.
-    Incomplete {
-        /// The step.
-        step: String,
-        /// What is missing, named as headings.
-        missing: Vec<String>,
-    },
-    /// The judge could not give a verdict that counts, asked as often as allowed.
-    Unjudged {
-        /// Why.
-        reason: String,
-    },
-}
-
-/// Why a flow cannot go on at all.
-#[derive(Debug, thiserror::Error)]
-pub enum FlowError {
-    /// Nothing was asked, and there is nothing to continue.
-    #[error("nothing was asked")]
-    NothingAsked,
-    /// The record failed.
-    #[error(transparent)]
-    Record(#[from] RecordError),
-    /// A file of the workbench failed.
-    #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-}
 
 /// The starter flow on one workspace.
 pub struct Flow<'a> {
@@ -104,6 +24,22 @@ pub struct Flow<'a> {
     leases: Mutex<Vec<(String, Lease)>>,
 }
 
+/// What a flow begins with.
+pub(super) struct Start {
+    pub(super) names: StepNames,
+    pub(super) wake: WakeState,
+    /// What is asked now and was not before; empty where the work just goes on.
+    pub(super) words: String,
+}
+
+/// What the work is measured by.
+pub(super) struct Papers {
+    pub(super) brief: Brief,
+    pub(super) goal: Option<Goal>,
+    /// The goal was set anew, and a conversation that goes on does not know it yet.
+    pub(super) renewed: bool,
+}
+
 /// What a step of the flow needs to be run.
 pub(super) struct Turn<'a> {
     /// The manifest row.
@@ -112,7 +48,7 @@ pub(super) struct Turn<'a> {
     pub(super) remember: Option<&'static str>,
     /// The row's name as a gate is told.
     pub(super) step: String,
-    pub(super) role: &'a crate::role::Role,
+    pub(super) role: &'a Role,
     pub(super) prompt: String,
     pub(super) session: Session,
     pub(super) folder: Option<PathBuf>,
@@ -150,55 +86,65 @@ impl<'a> Flow<'a> {
             return Ok(Outcome::AlreadyAchieved);
         }
         let woke = self.lineage.wake()?;
+        let words = if same { String::new() } else { ask.to_owned() };
+        let start = Start { names, wake, words };
         if begun {
-            self.wake_line(&wake, &names, woke).await?;
+            self.wake_line(&start, woke).await?;
         }
-        let words = if same { "" } else { ask };
-        if !words.is_empty() {
-            self.lineage.ask(words)?;
-        }
-        let goal_steps = usize::from(self.options.judged);
-        let total = if self.options.clarify_only { 1 } else { 2 + goal_steps };
-        let step = |name: &str, index, resumed| {
+        self.steps(start, woke).await
+    }
+
+    /// The steps that are left to do.
+    async fn steps(&self, start: Start, woke: u64) -> Result<Outcome, FlowError> {
+        let Start { names, wake, words } = &start;
+        let total = match (self.options.clarify_only, self.options.judged) {
+            (true, _) => 1,
+            (false, judged) => 2 + usize::from(judged),
+        };
+        let announce = |name: &str, index, resumed| {
             self.tell(Event::Step { name: name.to_owned(), index, total, resumed, woke });
         };
-
-        let remark = if wake.waking() { words } else { "" };
+        let known = |name: &str| wake.lineage.steps.contains_key(name);
         let brief = if wake.waking() {
-            self.amended(&wake, remark)?
+            self.amended(wake, words)?
         } else {
-            step(names.clarify, 1, begun);
-            match self.clarify(&names, &wake, words).await? {
+            self.keep_ask(words)?;
+            announce(names.clarify, 1, known(names.clarify));
+            match self.clarify(&start).await? {
                 Ok(brief) => brief,
                 Err(outcome) => return Ok(outcome),
             }
         };
-        self.keep_questions()?;
+        self.channel
+            .keep_log()
+            .map_err(|source| FlowError::File { path: self.workbench.questions_path(), source })?;
         if self.options.clarify_only {
             return Ok(Outcome::Clarified);
         }
-        let mut goal = None;
-        let mut renewed = false;
+        let mut papers = Papers { brief, goal: None, renewed: false };
         if self.options.judged {
-            goal = wake.goal.clone().filter(|_| remark.is_empty());
-            if goal.is_none() {
-                step(names.goal, 2, wake.goal.is_some());
-                renewed = wake.goal.is_some();
-                match self.set_goal(&names, &wake, &brief).await? {
-                    Ok(set) => goal = Some(set),
-                    Err(outcome) => return Ok(outcome),
-                }
+            let asked = self.lineage.state();
+            let current = wake.goal.clone().filter(|_| asked.goal_covers >= asked.asks.len());
+            if current.is_none() {
+                announce(names.goal, 2, known(names.goal));
+                papers.renewed = wake.goal.is_some();
             }
+            papers.goal = match current {
+                Some(goal) => Some(goal),
+                None => match self.set_goal(&start, &papers.brief).await? {
+                    Ok(goal) => Some(goal),
+                    Err(outcome) => return Ok(outcome),
+                },
+            };
         }
-        step(names.work, total, wake.lineage.steps.contains_key(names.work));
-        let news = goal.as_ref().filter(|_| renewed);
-        let opening = self.work_opening(&names, &wake, &brief, goal.as_ref(), remark, news).await?;
-        self.work(&names, opening, goal).await
+        announce(names.work, total, known(names.work));
+        self.work(&start, papers).await
     }
 
     /// Runs one step, keeping the lineage and the leases.
     pub(super) async fn step(&self, turn: Turn<'_>) -> Result<StepResult, RecordError> {
         let remember = |session: &str| {
+            self.hold(session);
             if let Some(step) = turn.remember
                 && let Err(e) = self.lineage.remember(step, session)
             {
@@ -219,25 +165,28 @@ impl<'a> Flow<'a> {
     }
 
     /// The session that carries a step, where it is stored and no other process uses it.
-    pub(super) async fn carried(&self, wake: &WakeState, step: &str) -> Result<Session, FlowError> {
-        let Some(id) = wake.lineage.steps.get(step) else { return Ok(Session::New) };
+    pub(super) async fn carried(&self, start: &Start, step: &str) -> Result<Session, FlowError> {
+        let Some(id) = start.wake.lineage.steps.get(step) else { return Ok(Session::New) };
         if !self.runtime.has_session(id).await? {
             return Ok(Session::New);
         }
-        let mut leases = self.leases.lock().await;
-        if leases.iter().any(|(held, _)| held == id) {
+        if self.hold(id) {
             return Ok(Session::Resume(id.clone()));
         }
-        match Lease::take(&self.runtime.parts().folder, id) {
-            Some(lease) => {
-                leases.push((id.clone(), lease));
-                Ok(Session::Resume(id.clone()))
-            }
-            None => {
-                self.notice("workflow.in_use", &[("step", step)]);
-                Ok(Session::New)
-            }
+        self.notice("workflow.in_use", &[("step", step)]);
+        Ok(Session::New)
+    }
+
+    /// Takes the session for this process; false where another one has it.
+    fn hold(&self, session: &str) -> bool {
+        let mut leases = self.leases.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if leases.iter().any(|(held, _)| held == session) {
+            return true;
         }
+        let lease = Lease::take(&self.runtime.parts().folder, session);
+        let held = lease.is_some();
+        leases.extend(lease.map(|lease| (session.to_owned(), lease)));
+        held
     }
 
     /// Brief, goal and lineage go to the archive; the questions stay.
@@ -253,33 +202,34 @@ impl<'a> Flow<'a> {
         Ok(())
     }
 
-    /// The brief as it is on disk, with a remark on waking appended.
-    fn amended(&self, wake: &WakeState, remark: &str) -> Result<Brief, FlowError> {
-        if !remark.is_empty() {
-            let path = self.workbench.brief_path();
-            if !self.channel.amend(remark, Occasion::Waking) {
-                return Err(FlowError::File { path, source: io::ErrorKind::Other.into() });
-            }
-            let text = read(&path)?;
-            return Ok(Brief::from_markdown(&text));
+    /// The brief as it is on disk, with what is asked now appended.
+    ///
+    /// The brief comes first: a run that is killed before the request is noted finds the words there and
+    /// does not write them twice.
+    fn amended(&self, wake: &WakeState, words: &str) -> Result<Brief, FlowError> {
+        let mut brief = wake.brief.clone().unwrap_or_default();
+        if words.is_empty() {
+            return Ok(brief);
         }
-        Ok(wake.brief.clone().unwrap_or_default())
+        if !brief.amendments.iter().any(|amendment| amendment.text == words) {
+            if !self.channel.amend(words, Occasion::Waking) {
+                let reason = std::io::Error::other(self.channel.troubles().join("; "));
+                let path = self.workbench.brief_path();
+                return Err(FlowError::File { path, source: reason });
+            }
+            brief = Brief::from_markdown(&super::paper::read(&self.workbench.brief_path())?);
+        }
+        self.keep_ask(words)?;
+        Ok(brief)
     }
 
-    /// The questions file exists after every run, also when nothing was asked.
-    fn keep_questions(&self) -> Result<(), FlowError> {
-        self.channel
-            .keep_log()
-            .map_err(|source| FlowError::File { path: self.workbench.questions_path(), source })
+    fn keep_ask(&self, words: &str) -> Result<(), RecordError> {
+        if words.is_empty() { Ok(()) } else { self.lineage.ask(words) }
     }
 
-    async fn wake_line(
-        &self,
-        wake: &WakeState,
-        names: &StepNames,
-        woke: u64,
-    ) -> Result<(), FlowError> {
-        let context = match wake.lineage.steps.get(names.work) {
+    async fn wake_line(&self, start: &Start, woke: u64) -> Result<(), FlowError> {
+        let wake = &start.wake;
+        let context = match wake.lineage.steps.get(start.names.work) {
             Some(id) => self.runtime.context_of(id).await?,
             None => 0,
         };
@@ -311,21 +261,4 @@ impl<'a> Flow<'a> {
         let text = self.runtime.parts().language.text(key, values);
         self.tell(Event::Task { text, data: serde_json::json!({"notice": key}) });
     }
-}
-
-/// Writes a paper in one step, so that it is whole or not there.
-pub(super) fn freeze(path: &Path, text: &str) -> Result<(), FlowError> {
-    let failed = |source| FlowError::File { path: path.to_owned(), source };
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
-    io::Write::write_all(&mut file, text.as_bytes()).map_err(failed)?;
-    file.as_file().sync_all().map_err(failed)?;
-    file.persist(path).map_err(|e| failed(e.error))?;
-    Ok(())
-}
-
-/// Reads a paper.
-pub(super) fn read(path: &Path) -> Result<String, FlowError> {
-    std::fs::read_to_string(path)
-        .map_err(|source| FlowError::File { path: path.to_owned(), source })
 }

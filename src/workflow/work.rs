@@ -1,18 +1,13 @@
 //! Work in rounds: done, judged, sent back to the same conversation, until it holds.
 
 use super::name::StepNames;
-use super::starter::{Flow, FlowError, Outcome, Turn, freeze};
-use super::wake::WakeState;
-use crate::document::{Brief, Goal, Verdict, VerdictState};
+use super::outcome::{FlowError, Outcome};
+use super::paper::freeze;
+use super::starter::{Flow, Papers, Start, Turn};
+use crate::document::{Goal, Verdict, VerdictState};
 use crate::language::Language;
 use crate::role::{CoordinatorOptions, coder, coordinator, prompt};
 use crate::runtime::Session;
-
-/// How the first round begins.
-pub(super) struct WorkOpening {
-    prompt: String,
-    session: Session,
-}
 
 /// What a person makes of a goal that is judged unreachable.
 enum Override {
@@ -22,38 +17,20 @@ enum Override {
 }
 
 impl Flow<'_> {
-    /// The whole brief for a new conversation, only the news for one that goes on.
-    pub(super) async fn work_opening(
-        &self,
-        names: &StepNames,
-        wake: &WakeState,
-        brief: &Brief,
-        goal: Option<&Goal>,
-        remark: &str,
-        news: Option<&Goal>,
-    ) -> Result<WorkOpening, FlowError> {
-        let language = self.workbench.language();
-        let session = self.carried(wake, names.work).await?;
-        let block = |goal: Option<&Goal>| goal.map(|goal| goal.block(language));
-        let prompt = match session {
-            Session::New => {
-                prompt::first_work(language, &brief.block(language), block(goal).as_deref())
-            }
-            Session::Resume(_) => prompt::wake_work(language, remark, block(news).as_deref()),
-        };
-        Ok(WorkOpening { prompt, session })
-    }
-
     /// Rounds until the judge agrees, the person decides, or the rounds are used up.
-    pub(super) async fn work(
-        &self,
-        names: &StepNames,
-        opening: WorkOpening,
-        mut goal: Option<Goal>,
-    ) -> Result<Outcome, FlowError> {
+    pub(super) async fn work(&self, start: &Start, papers: Papers) -> Result<Outcome, FlowError> {
         let language = self.workbench.language();
+        let names = &start.names;
         let role = coordinator(CoordinatorOptions::new(language, vec![coder(language)]));
-        let WorkOpening { mut prompt, mut session } = opening;
+        let mut session = self.carried(start, names.work).await?;
+        let asked = self.lineage.state();
+        let mut prompt = match session {
+            Session::New => first_prompt(&papers, language),
+            Session::Resume(_) | Session::Fork(_) => {
+                next_prompt(&papers, &asked.untold(), language)
+            }
+        };
+        let mut goal = papers.goal;
         let mut rounds = self.options.rounds.max(1);
         let mut round = 1;
         loop {
@@ -68,6 +45,10 @@ impl Flow<'_> {
                     folder: None,
                 })
                 .await?;
+            if result.num_turns > 0 {
+                // Only now: words that a killed run did not pass on are told again.
+                self.lineage.work_covers(asked.asks.len())?;
+            }
             if !result.ok {
                 return Ok(Outcome::Failed(Box::new(result)));
             }
@@ -148,4 +129,17 @@ impl Flow<'_> {
 /// What the coordinator is told when a person decides that it is to go on.
 fn sent_back(reason: String, language: Language) -> String {
     Verdict { state: VerdictState::NotYet, reason, failed: Vec::new() }.feedback(language)
+}
+
+/// The whole brief, and the goal by which it will be judged.
+fn first_prompt(papers: &Papers, language: Language) -> String {
+    let goal = papers.goal.as_ref().map(|goal| goal.block(language));
+    prompt::first_work(language, &papers.brief.block(language), goal.as_deref())
+}
+
+/// Only what the conversation does not know yet.
+fn next_prompt(papers: &Papers, words: &str, language: Language) -> String {
+    let news = papers.goal.as_ref().filter(|_| papers.renewed);
+    let news = news.map(|goal| goal.block(language));
+    prompt::wake_work(language, words, news.as_deref())
 }

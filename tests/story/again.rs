@@ -82,6 +82,46 @@ fn a_new_request_is_a_remark_in_three_places() {
 }
 
 #[test]
+fn a_remark_that_a_failed_run_did_not_pass_on_is_not_lost() {
+    let house = House::new();
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, ACHIEVED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it"]), 0);
+    // The goal cannot be derived again: this gate knows nothing of it.
+    let gate = house.gate(CLARIFY);
+    ends_with(&mut house.flower_at(&gate, &["go", "also write more.txt"]), 1);
+    let gate = house.gate(&rules(&[GOAL, WORK, ACHIEVED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "also write more.txt"]), 0);
+    assert_eq!(house.read(".flower/notes/brief.md").matches("also write more.txt").count(), 1);
+    for step in ["goal", "work"] {
+        let request = gate.requests().into_iter().find(|r| step_of(r) == step).unwrap();
+        let messages = request["body"]["messages"].as_array().unwrap().clone();
+        let newest = messages.last().unwrap().to_string();
+        assert!(newest.contains("also write more.txt"), "{step}: {newest}");
+    }
+}
+
+#[test]
+fn two_first_runs_at_once_keep_to_their_own_sessions() {
+    let house = House::new();
+    let slow = CLARIFY.replace("    reply:\n", "    times: 2\n    delay_ms: 1500\n    reply:\n");
+    let gate = house.gate(&rules(&[&slow, GOAL, WORK, ACHIEVED]));
+    let mut first = house.flower_at(&gate, &["go", "do it"]).spawn().unwrap();
+    while gate.requests().is_empty() && first.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    let second = ends_with(&mut house.flower_at(&gate, &["go", "do it"]), 0);
+    assert!(stdout(&second).contains("fresh one"), "{}", stdout(&second));
+    assert_eq!(first.wait().unwrap().code(), Some(0));
+    let sessions: std::collections::BTreeSet<String> = house
+        .manifest()
+        .iter()
+        .filter(|row| row["step"] == "clarify")
+        .map(|row| row["session_id"].to_string())
+        .collect();
+    assert_eq!(sessions.len(), 2);
+}
+
+#[test]
 fn new_archives_and_begins_anew() {
     let house = House::new();
     let gate = house.gate(&rules(&[CLARIFY, CLARIFY, GOAL, WORK, ACHIEVED]));

@@ -154,6 +154,16 @@ fn a_stored_session_is_continued_with_the_same_words_before_it() {
     assert_eq!(two["messages"].as_array().unwrap().len(), 3);
     assert!(two["messages"][0].to_string().contains("first"));
     assert!(two["messages"][2].to_string().contains("second"));
+    let fork = ["once", "third", "--resume", &id, "--fork"];
+    ends_with(&mut house.flower_at(&gate, &fork), 0);
+    let forked = &gate.requests()[2]["body"];
+    assert_eq!(forked["messages"].as_array().unwrap().len(), 5);
+    assert_ne!(house.manifest()[2]["session_id"], *id);
+    ends_with(&mut house.flower_at(&gate, &["once", "fourth", "--resume", &id]), 0);
+    assert!(
+        !crate::house::shown(&gate.requests()[3]).contains("third"),
+        "the old one is as it was"
+    );
     let unknown = house.flower_at(&gate, &["once", "x", "--resume", "nope"]).output().unwrap();
     assert_eq!(unknown.status.code(), Some(1));
 }
