@@ -47,9 +47,40 @@ impl House {
         Ok(Self { settings, language, current_dir })
     }
 
+    /// An engine that was asked for and is not there is no reason to take another one in silence.
+    pub(super) fn missing_engine(&self, global: &Global) -> Option<String> {
+        let named = self.settings.non_empty("FLOWER_ENGINE").filter(|_| global.engine.is_none());
+        let name = named.filter(|name| !matches!(*name, "auto" | "native"))?;
+        Some(self.language.text("cli.no_engine", &[("name", name)]))
+    }
+
     /// Where throw-away copies go.
     pub(super) fn scratch(&self) -> PathBuf {
         std::env::temp_dir()
+    }
+
+    /// The workspace and the run folder, neither made yet.
+    ///
+    /// The run folder follows the current directory, not the workspace; where both places hold records of
+    /// the same project, that is said.
+    pub(super) fn folders(&self, global: &Global) -> (PathBuf, PathBuf) {
+        let within = |given: &Option<PathBuf>, usual: &str| {
+            self.current_dir.join(given.clone().unwrap_or_else(|| PathBuf::from(usual)))
+        };
+        let (workspace, run_dir) =
+            (within(&global.workspace, "."), within(&global.run_dir, "runs"));
+        let other = workspace.join("runs");
+        let differs = || other.canonicalize().ok() != run_dir.canonicalize().ok();
+        if other.join("lineage.json").exists() && differs() {
+            warn(&self.language.text(
+                "cli.split_state",
+                &[
+                    ("here", &run_dir.display().to_string()),
+                    ("there", &other.display().to_string()),
+                ],
+            ));
+        }
+        (workspace, run_dir)
     }
 
     /// The settings' waits as the runtime's patience.
@@ -86,8 +117,10 @@ impl House {
     pub(super) fn choice(&self) -> Choice {
         let (for_models, for_prices) = (Arc::clone(&self.settings), Arc::clone(&self.settings));
         Choice {
-            main_model: self.settings.main_model(),
-            subagent_model: Box::new(move |requested| for_models.subagent_model(requested)),
+            main_model: without_mark(self.settings.main_model()),
+            subagent_model: Box::new(move |requested| {
+                without_mark(for_models.subagent_model(requested))
+            }),
             cost: Box::new(move |model, usage| for_prices.models().cost(model, usage)),
             effort: self.settings.effort().map(str::to_owned),
         }
@@ -168,6 +201,11 @@ impl Place {
     }
 }
 
+/// The name that the API knows: a mark such as `[1m]` is between people and their tools.
+fn without_mark(model: String) -> String {
+    model.split('[').next().unwrap_or_default().trim_end().to_owned()
+}
+
 /// The limits that the flags name.
 pub(super) fn limits(global: &Global) -> Limits {
     Limits { budget_usd: global.budget, max_turns: global.max_turns, max_time: global.max_time }
@@ -177,6 +215,15 @@ pub(super) fn limits(global: &Global) -> Limits {
 pub(super) fn tell_warnings(house: &House) {
     for warning in house.settings.warnings() {
         warn(&warning.text(house.language));
+    }
+}
+
+/// The effective credentials, masked, for those who want to know (`-v`).
+pub(super) fn tell_credentials(house: &House, global: &Global) {
+    if global.verbose {
+        for (key, value) in house.settings.describe(house.language) {
+            warn(&format!("{key} {value}"));
+        }
     }
 }
 

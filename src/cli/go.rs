@@ -1,20 +1,22 @@
 //! `flower go`: the whole chain, on a workspace of the user's.
 
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{Global, GoArgs};
-use super::assemble::{Extras, House, Model, Place, limits, tell_notices, tell_warnings};
+use super::assemble::{
+    Extras, House, Model, Place, limits, tell_credentials, tell_notices, tell_warnings,
+};
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
 use super::{person, signal, trust};
 use crate::runtime::{Lineage, Runtime};
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
-use crate::workflow::{Flow, FlowError, FlowOptions, Outcome, WakeState};
+use crate::workflow::{Flow, FlowError, FlowOptions, Outcome};
 
 /// A chain ready to be run: what `go` reads from its flags and `demo` chooses itself.
 pub(super) struct Chain {
@@ -33,6 +35,11 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     let house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Follower));
     tell_warnings(&house);
+    tell_credentials(&house, global);
+    if let Some(complaint) = house.missing_engine(global) {
+        complain(&complaint);
+        return Ok(ExitCode::from(exit::USAGE));
+    }
     if !trust::project_env(&house)? {
         return Ok(ExitCode::from(exit::FAILED));
     }
@@ -43,16 +50,17 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
             return Ok(ExitCode::from(exit::FAILED));
         }
     };
-    let workspace = global.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-    let run_dir = global.run_dir.clone().unwrap_or_else(|| PathBuf::from("runs"));
-    let place = Place::open(&house.current_dir.join(workspace), &house.current_dir.join(run_dir))?;
-    tell_notices(&house, &place.store);
-    let root = Workbench::usual_root(&place.workspace);
-    let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
-    let Some(ask) = request(&house, &place, &workbench, args)? else {
+    let (workspace, run_dir) = house.folders(global);
+    // Nothing is made for a request that is none.
+    let begun = !args.new && has_begun(&workspace, &run_dir);
+    let Some(ask) = request(&house, args, begun)? else {
         complain(&house.language.text("cli.nothing_asked", &[]));
         return Ok(ExitCode::from(exit::FAILED));
     };
+    let place = Place::open(&workspace, &run_dir)?;
+    tell_notices(&house, &place.store);
+    let root = Workbench::usual_root(&place.workspace);
+    let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
     let chain = Chain {
         options: FlowOptions {
             ask: ask.words,
@@ -74,6 +82,11 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(code))
 }
 
+/// There may be something to go on with. The flow looks closer; this only decides what is asked.
+fn has_begun(workspace: &Path, run_dir: &Path) -> bool {
+    Workbench::usual_root(workspace).join("notes").exists() || run_dir.join("lineage.json").exists()
+}
+
 /// What is asked, and whether it begins anew.
 struct Request {
     words: String,
@@ -83,15 +96,7 @@ struct Request {
 /// The request from the command line, or from the person on a terminal (flow.md C3).
 ///
 /// Nothing where nothing was asked and there is nothing to continue.
-fn request(
-    house: &House,
-    place: &Place,
-    workbench: &Workbench,
-    args: &GoArgs,
-) -> anyhow::Result<Option<Request>> {
-    let lineage = Lineage::open(&place.folder, &place.workspace);
-    let wake = WakeState::read(workbench, &lineage);
-    let begun = !args.new && (wake.waking() || !wake.lineage.steps.is_empty());
+fn request(house: &House, args: &GoArgs, begun: bool) -> anyhow::Result<Option<Request>> {
     let mut new = args.new;
     let mut words = args.ask.clone().unwrap_or_default();
     if words.trim() == "/new" {

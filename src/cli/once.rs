@@ -1,12 +1,13 @@
 //! `flower once`: one agent, one task, no chain.
 
 use std::io::Read;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::args::{Global, OnceArgs};
-use super::assemble::{Extras, House, Model, Place, limits, tell_notices, tell_warnings};
+use super::assemble::{
+    Extras, House, Model, Place, limits, tell_credentials, tell_notices, tell_warnings,
+};
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
 use super::{signal, trust};
@@ -23,6 +24,11 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
     let house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Reader));
     tell_warnings(&house);
+    tell_credentials(&house, global);
+    if let Some(complaint) = house.missing_engine(global) {
+        complain(&complaint);
+        return Ok(ExitCode::from(exit::USAGE));
+    }
     let prompt = match args.prompt.as_str() {
         "-" => {
             let mut text = String::new();
@@ -45,9 +51,8 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             return Ok(ExitCode::from(exit::FAILED));
         }
     };
-    let workspace = global.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-    let run_dir = global.run_dir.clone().unwrap_or_else(|| PathBuf::from("runs"));
-    let place = Place::open(&house.current_dir.join(workspace), &house.current_dir.join(run_dir))?;
+    let (workspace, run_dir) = house.folders(global);
+    let place = Place::open(&workspace, &run_dir)?;
     tell_notices(&house, &place.store);
     let workbench = match global.workbench {
         true => {

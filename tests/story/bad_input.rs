@@ -71,6 +71,7 @@ fn an_empty_request_is_refused_without_a_request() {
         one_sentence(&stderr(&output), &["asked"]);
     }
     assert!(gate.requests().is_empty());
+    assert!(!house.exists("runs") && !house.exists(".flower"), "nothing is made for nothing");
 }
 
 #[test]
@@ -104,6 +105,9 @@ fn a_flag_without_effect_says_where_it_belongs() {
     ends_with(&mut house.flower(&["doctor"]), 2);
     ends_with(&mut house.flower(&["go", "--no-such-flag"]), 2);
     ends_with(&mut house.flower(&["run"]), 2);
+    let mut other = house.flower(&["once", "x"]);
+    let output = ends_with(other.env("FLOWER_ENGINE", "claude"), 2);
+    one_sentence(&stderr(&output), &["claude", "native"]);
 }
 
 #[test]
