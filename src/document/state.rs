@@ -22,6 +22,9 @@ pub enum VerdictState {
 }
 
 impl VerdictState {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Achieved, Self::NotYet, Self::Unreachable, Self::Unclear];
+
     /// As events name it.
     pub fn name(self) -> &'static str {
         match self {

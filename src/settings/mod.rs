@@ -172,8 +172,8 @@ impl Settings {
         let Some(path) = self.config_dir.as_ref().map(|dir| dir.join("models.json")) else {
             return;
         };
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(text),
+        let text = match crate::disk::read(&path, source::LONGEST) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|error| error.to_string()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => Err(error.to_string()),
         };
