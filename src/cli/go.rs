@@ -11,7 +11,7 @@ use super::assemble::{
     Extras, House, Model, Place, limits, tell_credentials, tell_notices, tell_warnings,
 };
 use super::exit::{self, Ending};
-use super::output::{Audience, Output, complain};
+use super::output::{Audience, Output, complain, warn};
 use super::{person, signal, trust};
 use crate::runtime::{Lineage, Runtime};
 use crate::store::SessionStore;
@@ -61,6 +61,11 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     tell_notices(&house, &place.store);
     let root = Workbench::usual_root(&place.workspace);
     let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
+    if let Some(brief) = workbench.brief_elsewhere() {
+        let (path, root) = (brief.display().to_string(), root.display().to_string());
+        let values = [("path", path.as_str()), ("root", root.as_str())];
+        warn(&house.language.text("workbench.elsewhere", &values));
+    }
     let chain = Chain {
         options: FlowOptions {
             ask: ask.words,
