@@ -14,8 +14,12 @@ mod chain;
 mod cost;
 #[path = "story/demo.rs"]
 mod demo;
+#[path = "story/ending.rs"]
+mod ending;
 #[path = "story/environment.rs"]
 mod environment;
+#[path = "story/goes_on.rs"]
+mod goes_on;
 #[path = "story/human.rs"]
 mod human;
 #[path = "story/once.rs"]

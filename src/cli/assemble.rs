@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::args::Global;
+use super::exit::Refusal;
 use super::output::warn;
 use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
@@ -47,11 +48,25 @@ impl House {
         Ok(Self { settings, language, current_dir })
     }
 
+    /// Warnings said, the engine there, the project trusted: then the endpoint, with its credentials.
+    pub(super) fn ready(&self, global: &Global) -> anyhow::Result<Endpoint> {
+        tell_warnings(self);
+        tell_credentials(self, global);
+        self.check_engine(global)?;
+        super::trust::project_env(self)?;
+        let endpoint = self.settings.endpoint();
+        Ok(endpoint.map_err(|e| Refusal::new("credentials", e.text(self.language)))?)
+    }
+
     /// An engine that was asked for and is not there is no reason to take another one in silence.
-    pub(super) fn missing_engine(&self, global: &Global) -> Option<String> {
+    fn check_engine(&self, global: &Global) -> Result<(), Refusal> {
         let named = self.settings.non_empty("FLOWER_ENGINE").filter(|_| global.engine.is_none());
-        let name = named.filter(|name| !matches!(*name, "auto" | "native"))?;
-        Some(self.language.text("cli.no_engine", &[("name", name)]))
+        match named.filter(|name| !matches!(*name, "auto" | "native")) {
+            Some(name) => {
+                Err(Refusal::usage(self.language.text("cli.no_engine", &[("name", name)])))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Where throw-away copies go.
@@ -212,14 +227,14 @@ pub(super) fn limits(global: &Global) -> Limits {
 }
 
 /// Warnings of the settings, once, where a person can see them.
-pub(super) fn tell_warnings(house: &House) {
+fn tell_warnings(house: &House) {
     for warning in house.settings.warnings() {
         warn(&warning.text(house.language));
     }
 }
 
 /// The effective credentials, masked, for those who want to know (`-v`).
-pub(super) fn tell_credentials(house: &House, global: &Global) {
+fn tell_credentials(house: &House, global: &Global) {
     if global.verbose {
         for (key, value) in house.settings.describe(house.language) {
             warn(&format!("{key} {value}"));

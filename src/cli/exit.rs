@@ -46,6 +46,9 @@ impl Ending {
                 (DONE, "already_achieved", text("cli.already_achieved", &[]))
             }
             Outcome::Clarified => (DONE, "clarified", text("cli.clarified", &[])),
+            Outcome::AlreadyClarified => {
+                (DONE, "already_clarified", text("cli.already_clarified", &[]))
+            }
             Outcome::Worked => (DONE, "worked", text("cli.worked", &[])),
             Outcome::NotAchieved { rounds, reason } => (
                 NOT_ACHIEVED,
@@ -89,6 +92,41 @@ impl Ending {
         Self { code, outcome, class, sentence }
     }
 
+    /// Of a run whose records failed under it, or that could not even begin.
+    pub(super) fn of_error(error: &anyhow::Error) -> Self {
+        let (code, class) = match error.downcast_ref::<Refusal>() {
+            Some(refusal) => (refusal.code, refusal.class),
+            None => (FAILED, "environment"),
+        };
+        Self { code, outcome: "failed", class, sentence: format!("{error:#}") }
+    }
+
+    /// Of a run that a signal ended.
+    pub(super) fn of_signal(code: u8, language: Language) -> Self {
+        let sentence = language.text("cli.interrupted", &[]);
+        Self { code, outcome: "interrupted", class: "signal", sentence }
+    }
+
+    /// The last line of the JSON formats for a run that did not begin: the same fields, with nothing in them.
+    pub(super) fn line_without_run(&self) -> Value {
+        json!({
+            "kind": "end",
+            "outcome": self.outcome,
+            "class": self.class,
+            "exit_code": self.code,
+            "message": self.sentence,
+            "text": "",
+            "run": null,
+            "sessions": [],
+            "cost_usd": 0.0,
+            "cost_known": true,
+            "usage": Usage::default(),
+            "num_turns": 0,
+            "duration_s": 0.0,
+            "paths": {},
+        })
+    }
+
     /// The last line of the JSON formats.
     pub(super) fn last_line(&self, runtime: &Runtime) -> Value {
         let results = runtime.manifest().results();
@@ -99,30 +137,47 @@ impl Ending {
         let folder = &runtime.parts().folder;
         let started = results.first().map_or(0.0, |first| first.started_at);
         let ended = results.last().map_or(0.0, |last| last.ended_at);
-        json!({
-            "kind": "end",
-            "outcome": self.outcome,
-            "class": self.class,
-            "exit_code": self.code,
-            "message": self.sentence,
-            "text": results.last().map_or("", |last| last.text.as_str()),
-            "run": runtime.manifest().run_id(),
-            "sessions": results.iter()
-                .filter_map(|r| Some(json!({"step": r.step, "session_id": r.session_id.as_ref()?})))
-                .collect::<Vec<_>>(),
-            "cost_usd": total_cost(&results),
-            "cost_known": results.iter().all(|r| r.cost_known),
-            "usage": usage,
-            "num_turns": results.iter().map(|r| r.num_turns).sum::<u32>(),
-            "duration_s": ((ended - started) * 100.0).round() / 100.0,
-            "paths": {
-                "workspace": runtime.parts().workspace,
-                "run_dir": folder.path(),
-                "manifest": folder.file("manifest.json"),
-                "sessions": folder.file("sessions.db"),
-                "workbench": runtime.parts().workbench.as_ref().map(|w| w.root().to_owned()),
-            },
-        })
+        let sessions = results
+            .iter()
+            .filter_map(|r| Some(json!({"step": r.step, "session_id": r.session_id.as_ref()?})));
+        let mut line = self.line_without_run();
+        line["text"] = results.last().map_or("", |last| last.text.as_str()).into();
+        line["run"] = runtime.manifest().run_id().into();
+        line["sessions"] = sessions.collect();
+        line["cost_usd"] = total_cost(&results).into();
+        line["cost_known"] = results.iter().all(|r| r.cost_known).into();
+        line["usage"] = json!(usage);
+        line["num_turns"] = results.iter().map(|r| r.num_turns).sum::<u32>().into();
+        line["duration_s"] = (((ended - started) * 100.0).round() / 100.0).into();
+        line["paths"] = json!({
+            "workspace": runtime.parts().workspace,
+            "run_dir": folder.path(),
+            "manifest": folder.file("manifest.json"),
+            "sessions": folder.file("sessions.db"),
+            "workbench": runtime.parts().workbench.as_ref().map(|w| w.root().to_owned()),
+        });
+        line
+    }
+}
+
+/// Why a run does not begin, said in one sentence.
+#[derive(Debug, thiserror::Error)]
+#[error("{sentence}")]
+pub(super) struct Refusal {
+    code: u8,
+    class: &'static str,
+    sentence: String,
+}
+
+impl Refusal {
+    /// Something is missing or not allowed; `class` is one word for machines.
+    pub(super) fn new(class: &'static str, sentence: impl Into<String>) -> Self {
+        Self { code: FAILED, class, sentence: sentence.into() }
+    }
+
+    /// The command line is wrong.
+    pub(super) fn usage(sentence: impl Into<String>) -> Self {
+        Self { code: USAGE, class: "usage", sentence: sentence.into() }
     }
 }
 

@@ -7,12 +7,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{Global, GoArgs};
-use super::assemble::{
-    Extras, House, Model, Place, limits, tell_credentials, tell_notices, tell_warnings,
-};
-use super::exit::{self, Ending};
+use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
+use super::exit::{self, Ending, Refusal};
 use super::output::{Audience, Output, complain, warn};
-use super::{person, signal, trust};
+use super::{person, signal};
+use crate::language::Language;
 use crate::runtime::{Lineage, Runtime};
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
@@ -34,28 +33,12 @@ pub(super) struct Chain {
 pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     let house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Follower));
-    tell_warnings(&house);
-    tell_credentials(&house, global);
-    if let Some(complaint) = house.missing_engine(global) {
-        complain(&complaint);
-        return Ok(ExitCode::from(exit::USAGE));
-    }
-    if !trust::project_env(&house)? {
-        return Ok(ExitCode::from(exit::FAILED));
-    }
-    let endpoint = match house.settings.endpoint() {
-        Ok(endpoint) => endpoint,
-        Err(missing) => {
-            complain(&missing.text(house.language));
-            return Ok(ExitCode::from(exit::FAILED));
-        }
-    };
+    let endpoint = house.ready(global)?;
     let (workspace, run_dir) = house.folders(global);
     // Nothing is made for a request that is none.
     let begun = !args.new && has_begun(&workspace, &run_dir);
     let Some(ask) = request(&house, args, begun)? else {
-        complain(&house.language.text("cli.nothing_asked", &[]));
-        return Ok(ExitCode::from(exit::FAILED));
+        return Err(nothing_asked(house.language).into());
     };
     let place = Place::open(&workspace, &run_dir)?;
     tell_notices(&house, &place.store);
@@ -137,47 +120,50 @@ pub(super) fn carry_out(
 ) -> anyhow::Result<u8> {
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let store = Arc::clone(&chain.place.store);
-    let code = tokio.block_on(async {
-        let sink = output.sink();
-        let channel =
-            house.channel(&chain.workbench, chain.max_asks, chain.ask_timeout, sink.clone());
-        let extras = Extras {
-            workbench: Some(Arc::clone(&chain.workbench)),
-            channel: Some(channel.clone()),
-            sink,
-            limits: limits(global),
-            tool_environment: chain.tool_environment,
-        };
-        let runtime = house.runtime(&chain.place, chain.model, extras)?;
-        let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);
-        let unattended = chain.ask_timeout == Some(Duration::ZERO);
-        if !unattended {
-            person::listen(channel.clone());
-        }
-        let flow = Flow::new(&runtime, &lineage, &chain.workbench, &channel, chain.options);
-        let ended = tokio::select! {
-            outcome = flow.run() => Ok(outcome),
-            signal = signal::Ending::wait() => Err(signal?),
-        };
-        match ended {
-            Ok(outcome) => {
-                let code = conclude(house, output, &runtime, outcome);
-                store.close().await?;
-                anyhow::Ok(code)
-            }
-            Err(signal) => {
-                runtime.manifest().rescue("killed-by-signal")?;
-                drop(flow);
-                store.close().await?;
-                complain(&house.language.text("cli.interrupted", &[]));
-                signal.die()
-            }
-        }
-    })?;
+    let ended = tokio.block_on(run_chain(house, global, output, chain));
     // The thread that reads stdin may sit in a read for ever; nothing else is left to wait for.
     tokio.shutdown_background();
-    Ok(code)
+    ended
+}
+
+async fn run_chain(
+    house: &House,
+    global: &Global,
+    output: &Arc<Output>,
+    chain: Chain,
+) -> anyhow::Result<u8> {
+    let store = Arc::clone(&chain.place.store);
+    let sink = output.sink();
+    let channel = house.channel(&chain.workbench, chain.max_asks, chain.ask_timeout, sink.clone());
+    let extras = Extras {
+        workbench: Some(Arc::clone(&chain.workbench)),
+        channel: Some(channel.clone()),
+        sink,
+        limits: limits(global),
+        tool_environment: chain.tool_environment,
+    };
+    let runtime = house.runtime(&chain.place, chain.model, extras)?;
+    let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);
+    if chain.ask_timeout != Some(Duration::ZERO) {
+        person::listen(channel.clone());
+    }
+    let flow = Flow::new(&runtime, &lineage, &chain.workbench, &channel, chain.options);
+    let ended = tokio::select! {
+        outcome = flow.run() => Ok(outcome),
+        signal = signal::Ending::wait() => Err(signal?),
+    };
+    // The leases end before the process does.
+    drop(flow);
+    match ended {
+        Ok(outcome) => {
+            let code = conclude(house, output, &runtime, outcome);
+            if let Err(error) = store.close().await {
+                complain(&error.to_string());
+            }
+            Ok(code)
+        }
+        Err(signal) => signal.end_run(house.language, output, &runtime).await,
+    }
 }
 
 /// The last lines.
@@ -187,20 +173,22 @@ fn conclude(
     runtime: &Runtime,
     outcome: Result<Outcome, FlowError>,
 ) -> u8 {
-    let outcome = match outcome {
-        Ok(outcome) => outcome,
-        Err(FlowError::NothingAsked) => {
-            complain(&house.language.text("cli.nothing_asked", &[]));
-            return exit::FAILED;
+    let ending = match outcome {
+        Ok(outcome) => {
+            let ending = Ending::of_flow(&outcome, house.language);
+            output.say("");
+            output.say(&ending.sentence);
+            ending
         }
         Err(error) => {
-            complain(&error.to_string());
-            return exit::FAILED;
+            let ending = Ending::of_error(&match error {
+                FlowError::NothingAsked => nothing_asked(house.language).into(),
+                error => Refusal::new("records", error.to_string()).into(),
+            });
+            complain(&ending.sentence);
+            ending
         }
     };
-    let ending = Ending::of_flow(&outcome, house.language);
-    output.say("");
-    output.say(&ending.sentence);
     let results = runtime.manifest().results();
     if !results.is_empty() {
         let manifest = runtime.parts().folder.file("manifest.json");
@@ -214,4 +202,8 @@ fn conclude(
     }
     output.end(&ending.last_line(runtime));
     ending.code
+}
+
+fn nothing_asked(language: Language) -> Refusal {
+    Refusal::new("nothing_asked", language.text("cli.nothing_asked", &[]))
 }

@@ -34,18 +34,27 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
     };
     match run(&arguments) {
         Ok(code) => code,
+        // Whoever reads has read enough: `flower config | head -1`.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            output::complain(&format!("{error:#}"));
-            ExitCode::from(exit::FAILED)
+            let ending = exit::Ending::of_error(&error);
+            output::complain(&ending.sentence);
+            output::end_without_run(&arguments.global, &ending);
+            ExitCode::from(ending.code)
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .downcast_ref::<std::io::Error>()
+        .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
 }
 
 fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
     let global = &arguments.global;
     if let Some(complaint) = arguments.misplaced() {
-        output::complain(&complaint);
-        return Ok(ExitCode::from(exit::USAGE));
+        return Err(exit::Refusal::usage(complaint).into());
     }
     match &arguments.command {
         Command::Go(go) => go::run(global, go),
@@ -66,8 +75,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         | Command::Report(_)
         | Command::Completions(_) => {
             let house = assemble::House::look(global)?;
-            output::complain(&house.language.text("cli.not_yet", &[]));
-            Ok(ExitCode::from(exit::USAGE))
+            Err(exit::Refusal::usage(house.language.text("cli.not_yet", &[])).into())
         }
     }
 }

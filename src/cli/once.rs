@@ -5,14 +5,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::args::{Global, OnceArgs};
-use super::assemble::{
-    Extras, House, Model, Place, limits, tell_credentials, tell_notices, tell_warnings,
-};
-use super::exit::{self, Ending};
+use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
+use super::exit::{self, Ending, Refusal};
 use super::output::{Audience, Output, complain};
-use super::{signal, trust};
+use super::signal;
 use crate::role;
-use crate::runtime::{Assignment, Lease, Session};
+use crate::runtime::{Assignment, Leases, Session};
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
 
@@ -23,12 +21,6 @@ const STEP: &str = "ad-hoc";
 pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> {
     let house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Reader));
-    tell_warnings(&house);
-    tell_credentials(&house, global);
-    if let Some(complaint) = house.missing_engine(global) {
-        complain(&complaint);
-        return Ok(ExitCode::from(exit::USAGE));
-    }
     let prompt = match args.prompt.as_str() {
         "-" => {
             let mut text = String::new();
@@ -38,19 +30,10 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
         words => words.to_owned(),
     };
     if prompt.trim().is_empty() {
-        complain(&house.language.text("cli.nothing_asked_once", &[]));
-        return Ok(ExitCode::from(exit::FAILED));
+        let sentence = house.language.text("cli.nothing_asked_once", &[]);
+        return Err(Refusal::new("nothing_asked", sentence).into());
     }
-    if !trust::project_env(&house)? {
-        return Ok(ExitCode::from(exit::FAILED));
-    }
-    let endpoint = match house.settings.endpoint() {
-        Ok(endpoint) => endpoint,
-        Err(missing) => {
-            complain(&missing.text(house.language));
-            return Ok(ExitCode::from(exit::FAILED));
-        }
-    };
+    let endpoint = house.ready(global)?;
     let (workspace, run_dir) = house.folders(global);
     let place = Place::open(&workspace, &run_dir)?;
     tell_notices(&house, &place.store);
@@ -73,23 +56,26 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
         let mut role = role::once(&args.instructions, args.allowed());
         role.workbench_index = global.workbench;
-        let (session, _lease) = match &args.resume {
-            None => (Session::New, None),
+        let leases = Leases::default();
+        let session = match &args.resume {
+            None => Session::New,
             Some(id) => {
+                let refusal =
+                    |class, key: &str| Refusal::new(class, house.language.text(key, &[("id", id)]));
                 if !runtime.has_session(id).await? {
-                    complain(&house.language.text("cli.no_session", &[("id", id)]));
-                    return Ok(exit::FAILED);
+                    return Err(refusal("no_session", "cli.no_session").into());
                 }
                 if args.fork {
-                    (Session::Fork(id.clone()), None)
+                    Session::Fork(id.clone())
+                } else if leases.hold(&place.folder, id) {
+                    Session::Resume(id.clone())
                 } else {
-                    let Some(lease) = Lease::take(&place.folder, id) else {
-                        complain(&house.language.text("cli.session_in_use", &[("id", id)]));
-                        return Ok(exit::FAILED);
-                    };
-                    (Session::Resume(id.clone()), Some(lease))
+                    return Err(refusal("session_in_use", "cli.session_in_use").into());
                 }
             }
+        };
+        let hold = |id: &str| {
+            leases.hold(&place.folder, id);
         };
         let step = runtime.run(Assignment {
             label: STEP.to_owned(),
@@ -98,27 +84,29 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             prompt,
             session,
             folder: None,
-            on_session: &|_| {},
+            on_session: &hold,
         });
         let result = tokio::select! {
-            result = step => result?,
+            result = step => result,
             signal = signal::Ending::wait() => {
-                runtime.manifest().rescue("killed-by-signal")?;
-                place.store.close().await?;
-                complain(&house.language.text("cli.interrupted", &[]));
-                signal?.die()
+                signal?.end_run(house.language, &output, &runtime).await
             }
         };
-        let ending = match result.ok {
-            true => Ending::done(house.language),
-            false => Ending::of_failure(&result, house.language),
+        let ending = match &result {
+            Ok(result) if result.ok => Ending::done(house.language),
+            Ok(result) => Ending::of_failure(result, house.language),
+            Err(error) => Ending::of_error(&Refusal::new("records", error.to_string()).into()),
         };
-        output.answer(&result.text);
-        if !result.ok {
+        if let Some(said) = runtime.manifest().results().last() {
+            output.answer(&said.text);
+        }
+        if ending.code != exit::DONE {
             complain(&ending.sentence);
         }
         output.end(&ending.last_line(&runtime));
-        place.store.close().await?;
+        if let Err(error) = place.store.close().await {
+            complain(&error.to_string());
+        }
         anyhow::Ok(ending.code)
     })?;
     Ok(ExitCode::from(code))

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 use serde_json::Value;
 
 use super::args::{Color, Global, OutputFormat};
+use super::exit::Ending;
 use super::terminal::Renderer;
 use crate::event::{Event, Sink};
 use crate::language::Language;
@@ -115,6 +116,13 @@ impl Output {
             let mut stdout = std::io::stdout().lock();
             let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
         }
+    }
+}
+
+/// The machine-readable end of a run that did not begin, where one was asked for.
+pub(super) fn end_without_run(global: &Global, ending: &Ending) {
+    if matches!(global.output, Some(OutputFormat::Json | OutputFormat::StreamJson)) {
+        print_line(&ending.line_without_run().to_string());
     }
 }
 

@@ -2,6 +2,11 @@
 
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::exit::Ending as Outcome;
+use super::output::{Output, complain};
+use crate::language::Language;
+use crate::runtime::Runtime;
+
 /// A signal that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -26,7 +31,7 @@ impl Ending {
         })
     }
 
-    fn number(self) -> i32 {
+    fn number(self) -> u8 {
         match self {
             Self::Interrupt => 2,
             Self::Terminate => 15,
@@ -34,9 +39,32 @@ impl Ending {
         }
     }
 
+    /// Saves the records, says so to people and machines, and ends the process.
+    ///
+    /// What cannot be saved is said; it is no reason to live on. A second signal ends it at once.
+    pub(super) async fn end_run(self, language: Language, output: &Output, runtime: &Runtime) -> ! {
+        tokio::spawn(async {
+            if let Ok(again) = Self::wait().await {
+                again.die();
+            }
+        });
+        let saved = runtime.manifest().rescue("killed-by-signal");
+        let closed = runtime.parts().store.close().await;
+        let ending = Outcome::of_signal(128 + self.number(), language);
+        match (saved, closed) {
+            (Ok(()), Ok(())) => complain(&ending.sentence),
+            (saved, closed) => {
+                saved.err().into_iter().for_each(|error| complain(&error.to_string()));
+                closed.err().into_iter().for_each(|error| complain(&error.to_string()));
+            }
+        }
+        output.end(&ending.last_line(runtime));
+        self.die()
+    }
+
     /// Ends the process by the signal itself, so that the parent sees what happened: 129, 130, 143.
-    pub(super) fn die(self) -> ! {
-        let _ = signal_hook::low_level::emulate_default_handler(self.number());
-        std::process::exit(128 + self.number())
+    fn die(self) -> ! {
+        let _ = signal_hook::low_level::emulate_default_handler(self.number().into());
+        std::process::exit(128 + i32::from(self.number()))
     }
 }

@@ -5,14 +5,15 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::assemble::House;
-use super::output::{complain, warn};
+use super::exit::Refusal;
+use super::output::warn;
 use crate::settings::{Standing, Trust};
 
-/// True where the run may go on. Says why where it may not.
-pub(super) fn project_env(house: &House) -> anyhow::Result<bool> {
+/// An error where the run may not go on.
+pub(super) fn project_env(house: &House) -> anyhow::Result<()> {
     let settings = &house.settings;
     let Some(project) = settings.project().filter(|_| !settings.redirects().is_empty()) else {
-        return Ok(true);
+        return Ok(());
     };
     let terminal = std::io::stdin().is_terminal() && std::io::stderr().is_terminal();
     let standing = Standing {
@@ -21,23 +22,24 @@ pub(super) fn project_env(house: &House) -> anyhow::Result<bool> {
         trusted_before: settings.trusted_before(),
     };
     match settings.trust(standing) {
-        Trust::Fine => Ok(true),
+        Trust::Fine => Ok(()),
         Trust::Warn(warning) => {
             warn(&warning.text(house.language));
-            Ok(true)
+            Ok(())
         }
-        Trust::Refuse(warning) => {
-            complain(&warning.text(house.language));
-            Ok(false)
-        }
+        Trust::Refuse(warning) => Err(refused(warning.text(house.language))),
         Trust::Ask(warning) => {
-            let trusted = ask(&warning.text(house.language))?;
-            if trusted {
-                settings.remember_trust()?;
+            let question = warning.text(house.language);
+            if !ask(&question)? {
+                return Err(refused(question));
             }
-            Ok(trusted)
+            Ok(settings.remember_trust()?)
         }
     }
+}
+
+fn refused(sentence: String) -> anyhow::Error {
+    Refusal::new("untrusted_project", sentence).into()
 }
 
 /// One question; only a clear yes counts.

@@ -187,7 +187,7 @@ impl Runtime {
             result.attempts += 1;
             let error = match self.attempt(assignment, key, &words, result).await {
                 Ok(end) => return Ok(end),
-                Err(error) => error,
+                Err(error) => self.in_words_of_the_run(error),
             };
             result.errors.push(error.message.clone());
             let Some(wait) = self.parts.patience.wait(&error.fault.remedy(), result.attempts)
@@ -219,6 +219,7 @@ impl Runtime {
         words: &str,
         result: &mut StepResult,
     ) -> Result<TurnEnd, EngineError> {
+        self.within_limits()?;
         let stored = self.parts.store.load(key).await.map_err(store_failed)?.unwrap_or_default();
         let resume = stored.iter().any(|entry| matches!(entry.kind.as_str(), "user" | "assistant"));
         // A first attempt that failed before anything was stored says what it wanted to say.
@@ -240,36 +241,69 @@ impl Runtime {
             }
         };
         let prompt = match (&fixed, &index) {
-            (Some(fixed), Some(index)) => session::with_news(words, fixed, index),
+            (Some(fixed), Some(index)) => {
+                let is_there = |path: &str| self.parts.workspace.join(path).exists();
+                session::with_news(words, fixed, index, &is_there)
+            }
             _ => words.to_owned(),
         };
         let host = Arc::new(self.host(assignment));
         let opening = self.opening(assignment, key, resume, instructions);
-        let mut conversation = self.parts.engine.open(opening, host).await?;
-        let end = self.in_time(conversation.turn(&prompt)).await;
-        self.book(conversation.as_ref(), result);
-        end?
+        let conversation = self.parts.engine.open(opening, host).await?;
+        let mut booked = Booked { conversation, manifest: &self.manifest, result };
+        self.in_time(booked.conversation.turn(&prompt)).await?
+    }
+
+    /// What the user's limits leave; an error where nothing is left. Asked before a prompt is recorded.
+    fn within_limits(&self) -> Result<(), EngineError> {
+        let (spent, turns) = self.manifest.spent();
+        if self.limits.max_turns.is_some_and(|most| turns >= most) {
+            return Err(self.limit(Limit::Turns));
+        }
+        if self.limits.budget_usd.is_some_and(|budget| spent >= budget) {
+            return Err(self.limit(Limit::Budget));
+        }
+        Ok(())
+    }
+
+    /// The engine knows what was left for one conversation; the user is told the limit of the run.
+    fn in_words_of_the_run(&self, error: EngineError) -> EngineError {
+        let (_, turns) = self.manifest.spent();
+        match error.fault {
+            Fault::Limit(Limit::Turns)
+                if self.limits.max_turns.is_some_and(|most| turns >= most) =>
+            {
+                self.limit(Limit::Turns)
+            }
+            Fault::Limit(Limit::Budget) if self.limits.budget_usd.is_some() => {
+                self.limit(Limit::Budget)
+            }
+            _ => error,
+        }
+    }
+
+    fn limit(&self, limit: Limit) -> EngineError {
+        let language = self.parts.language;
+        let text = match limit {
+            Limit::Time => language.text("runtime.out_of_time", &[]),
+            Limit::Turns => {
+                let most = self.limits.max_turns.unwrap_or_default().to_string();
+                language.text("runtime.out_of_turns", &[("turns", &most)])
+            }
+            Limit::Budget => {
+                let budget = format!("${:.2}", self.limits.budget_usd.unwrap_or_default());
+                language.text("runtime.out_of_budget", &[("budget", &budget)])
+            }
+        };
+        EngineError::new(Fault::Limit(limit), text)
     }
 
     /// Waits for something, but no longer than the run may last.
     async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
         let Some(limit) = self.limits.max_time else { return Ok(work.await) };
-        tokio::time::timeout_at(self.started + limit, work).await.map_err(|_| {
-            EngineError::new(
-                Fault::Limit(Limit::Time),
-                self.parts.language.text("runtime.out_of_time", &[]),
-            )
-        })
-    }
-
-    /// Adds what a conversation used.
-    fn book(&self, conversation: &dyn Conversation, result: &mut StepResult) {
-        let spent = conversation.spent();
-        result.cost_usd += spent.cost_usd;
-        result.cost_known &= spent.cost_known;
-        result.num_turns += spent.turns;
-        result.usage.add(&spent.usage);
-        self.manifest.note(result);
+        tokio::time::timeout_at(self.started + limit, work)
+            .await
+            .map_err(|_| self.limit(Limit::Time))
     }
 
     fn host(&self, assignment: &Assignment<'_>) -> StepHost {
@@ -348,6 +382,25 @@ impl Runtime {
 
     fn folder_of<'a>(&'a self, assignment: &'a Assignment<'_>) -> &'a Path {
         assignment.folder.as_deref().unwrap_or(&self.parts.workspace)
+    }
+}
+
+/// A conversation whose consumption is booked when it ends, however it ends: a turn that a signal or the
+/// time limit cuts off is paid for all the same.
+struct Booked<'a> {
+    conversation: Box<dyn Conversation>,
+    manifest: &'a Manifest,
+    result: &'a mut StepResult,
+}
+
+impl Drop for Booked<'_> {
+    fn drop(&mut self) {
+        let spent = self.conversation.spent();
+        self.result.cost_usd += spent.cost_usd;
+        self.result.cost_known &= spent.cost_known;
+        self.result.num_turns += spent.turns;
+        self.result.usage.add(&spent.usage);
+        self.manifest.note(self.result);
     }
 }
 

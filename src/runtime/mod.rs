@@ -15,8 +15,8 @@ mod session;
 mod step;
 
 pub use attempt::{Assignment, Limits, Parts, Runtime, Session};
-pub use lease::Lease;
-pub use lineage::{Lineage, LineageState};
+pub use lease::Leases;
+pub use lineage::{Lineage, LineageState, fingerprint};
 pub use manifest::Manifest;
 pub use patience::Patience;
 pub use record::{RecordError, RunFolder};

@@ -91,6 +91,12 @@ impl RunFolder {
         disk::replace(&path, text.as_bytes(), Care::Private).map_err(failed)
     }
 
+    /// Gives a file of the folder another name in it.
+    pub(super) fn rename(&self, from: &str, to: &str) -> Result<(), RecordError> {
+        let path = self.file(from);
+        fs::rename(&path, self.file(to)).map_err(|e| RecordError::io(&path, "renamed", e))
+    }
+
     /// Waits for the folder's lock; it is let go when the guard is dropped, also by a kill.
     ///
     /// Every change of a record is read, changed and replaced under it, so that two processes never

@@ -3,6 +3,8 @@
 //! They are stored in the transcript, so that every later run sends the same bytes and the model's cache
 //! of a long conversation stays good. What changed since is told in the newest prompt.
 
+use std::collections::HashSet;
+
 use serde_json::json;
 
 use crate::transcript::{Entry, EntryError, SessionKey};
@@ -29,15 +31,36 @@ pub(super) fn instructions(record: &[Entry]) -> Option<String> {
     record.iter().find(|entry| entry.kind == KIND).and_then(|entry| entry.string("instructions"))
 }
 
-/// The prompt, with the lines of the index that were not there when the session began.
-pub(super) fn with_news(prompt: &str, fixed: &str, index: &str) -> String {
-    let known: std::collections::HashSet<&str> = fixed.lines().collect();
-    let news: Vec<&str> =
-        index.lines().filter(|line| line.starts_with("- ") && !known.contains(line)).collect();
-    if news.is_empty() {
-        return prompt.to_owned();
+/// The prompt, with what changed on the workbench since the session began: lines of the index that are
+/// new, and the paths of those files that are gone.
+///
+/// The index lists only so many files, so one that it no longer names is gone only if `is_there` says so.
+pub(super) fn with_news(
+    prompt: &str,
+    fixed: &str,
+    index: &str,
+    is_there: &dyn Fn(&str) -> bool,
+) -> String {
+    let title = index.lines().next().unwrap_or_default();
+    let then = fixed.rfind(title).map_or("", |at| &fixed[at..]);
+    let known: HashSet<&str> = then.lines().collect();
+    let news = index.lines().filter(|line| line.starts_with("- ") && !known.contains(line));
+    let gone = then.lines().filter_map(path).filter(|path| !is_there(path));
+    let mut told = String::new();
+    for (tag, lines) in [
+        ("workbench-news", news.map(str::to_owned).collect::<Vec<_>>()),
+        ("workbench-gone", gone.map(|path| format!("- `{path}`")).collect()),
+    ] {
+        if !lines.is_empty() {
+            told.push_str(&format!("\n\n<{tag}>\n{}\n</{tag}>", lines.join("\n")));
+        }
     }
-    format!("{prompt}\n\n<workbench-news>\n{}\n</workbench-news>", news.join("\n"))
+    format!("{prompt}{told}")
+}
+
+/// The file that a line of the index is about.
+fn path(line: &str) -> Option<&str> {
+    line.strip_prefix("- `")?.split_once('`').map(|(path, _)| path)
 }
 
 #[cfg(test)]
@@ -54,10 +77,13 @@ mod tests {
     }
 
     #[test]
-    fn only_new_lines_of_the_index_are_told() {
-        let fixed = "role\n\n# Workbench\n- `a`";
-        assert_eq!(with_news("go on", fixed, "# Workbench\n- `a`"), "go on");
-        let told = with_news("go on", fixed, "# Workbench\n- `a`\n- `b`");
-        assert_eq!(told, "go on\n\n<workbench-news>\n- `b`\n</workbench-news>");
+    fn new_lines_of_the_index_and_lost_files_are_told() {
+        let fixed = "role\n- `no/file` of the bench\n\n# Workbench\n- `a`\n- `b`";
+        let all = |_: &str| true;
+        assert_eq!(with_news("go on", fixed, "# Workbench\n- `a`\n- `b`", &all), "go on");
+        let told = with_news("go on", fixed, "# Workbench\n- `a`\n- `b`\n- `c`", &all);
+        assert_eq!(told, "go on\n\n<workbench-news>\n- `c`\n</workbench-news>");
+        let told = with_news("go on", fixed, "# Workbench\n- `a`", &|path| path == "a");
+        assert_eq!(told, "go on\n\n<workbench-gone>\n- `b`\n</workbench-gone>");
     }
 }

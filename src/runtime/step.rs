@@ -63,9 +63,9 @@ impl StepResult {
         }
     }
 
-    /// It failed for a reason that is still there tomorrow: a key, a limit, a malformed request.
-    pub fn is_hopeless(&self) -> bool {
-        !self.ok && self.fault.as_ref().is_none_or(|fault| fault.remedy() == Remedy::Stop)
+    /// It failed because its conversation had become too long.
+    pub fn wants_fresh_session(&self) -> bool {
+        !self.ok && self.fault.as_ref().is_some_and(|fault| fault.remedy() == Remedy::HandOff)
     }
 
     /// The step ends now.

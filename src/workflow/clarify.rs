@@ -22,7 +22,7 @@ impl Flow<'_> {
             Session::Resume(_) | Session::Fork(_) => {
                 prompt::clarify_resumed(language, &start.words)
             }
-            Session::New => prompt::clarify(language, &self.lineage.state().asks.join("\n\n")),
+            Session::New => prompt::clarify(language, &self.lineage.state()?.asks.join("\n\n")),
         };
         for retry in 0.. {
             let result = self

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::name::{StepNames, retried};
 use super::outcome::{FlowError, Outcome};
-use super::paper::freeze;
+use super::paper::{freeze, relation};
 use super::starter::{Flow, Start, Turn};
 use crate::document::{Brief, Goal};
 use crate::event::Event;
@@ -25,7 +25,8 @@ impl Flow<'_> {
         let role = judge(language, self.options.judge_can_run, "");
         let mut said = prompt::goal_setting(language, &brief.block(language));
         let names = &start.names;
-        let asked = self.lineage.state().asks.len();
+        let asked = self.lineage.state()?.asks.len();
+        let print = self.brief_print()?;
         let mut session = self.carried(start, names.goal).await?;
         for retry in 0.. {
             // A judge with a shell looks at its surroundings in a copy here too: setting a goal changes
@@ -49,6 +50,7 @@ impl Flow<'_> {
             if goal.complete() {
                 freeze(&self.workbench.goal_path(), &goal.to_markdown(language))?;
                 self.lineage.goal_covers(asked)?;
+                self.lineage.mark(relation::GOAL_FOR_BRIEF, &print)?;
                 self.warn_of_unverifiable(&goal);
                 return Ok(Ok(goal));
             }

@@ -1,7 +1,7 @@
 //! Judgement: a fresh session that sees the scene and the goal, and whose verdict must count.
 
 use super::name::StepNames;
-use super::outcome::{FlowError, Outcome};
+use super::outcome::{FlowError, FlowOptions, Outcome};
 use super::starter::{Flow, Turn};
 use crate::document::{Verdict, VerdictState};
 use crate::event::Event;
@@ -53,25 +53,45 @@ impl Flow<'_> {
                 continue;
             }
             if !result.ok {
-                // The runtime has already tried what helps; a limit or a bad key will not go away.
-                if result.is_hopeless() || retry == RETRIES {
+                // The runtime has already tried what helps, except for a fresh conversation.
+                if !result.wants_fresh_session() || retry == RETRIES {
                     return Ok(Err(Outcome::Failed(Box::new(result))));
                 }
                 reason = result.error.unwrap_or_default();
                 continue;
             }
-            let verdict = Verdict::parse(&result.text);
+            let mut verdict = Verdict::parse(&result.text);
+            if verdict.reason.trim().is_empty() {
+                let key = match verdict.state {
+                    VerdictState::Unclear => "workflow.unclear",
+                    _ => "workflow.no_reason",
+                };
+                verdict.reason = language.text(key, &[]);
+            }
             self.tell(Event::Verdict {
                 round,
                 state: verdict.state.name().to_owned(),
                 reason: verdict.reason.clone(),
                 failed: verdict.failed.clone(),
             });
-            if verdict.state != VerdictState::Unclear || retry == RETRIES {
+            if verdict.state != VerdictState::Unclear {
                 return Ok(Ok(verdict));
             }
+            // Not the work's failure, so no round of work is spent on it (product.md).
+            reason = verdict.reason;
         }
         Ok(Err(Outcome::Unjudged { reason }))
+    }
+
+    /// Whether copies can be made at all, asked before anything is spent.
+    pub(super) fn check_scratch(&self) -> Result<(), FlowError> {
+        let FlowOptions { judged, judge_can_run, clarify_only, scratch, .. } = &self.options;
+        if !judged || !judge_can_run || *clarify_only {
+            return Ok(());
+        }
+        tempfile::tempdir_in(scratch)
+            .map(drop)
+            .map_err(|source| FlowError::File { path: scratch.clone(), source })
     }
 
     /// A throw-away copy for a judge that may run commands; nothing for one that only reads.

@@ -36,6 +36,8 @@ pub enum Outcome {
     AlreadyAchieved,
     /// Only the brief was wanted.
     Clarified,
+    /// Only the brief was wanted, and it was there before.
+    AlreadyClarified,
     /// Worked without a judge.
     Worked,
     /// The rounds are used up.

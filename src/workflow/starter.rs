@@ -1,16 +1,16 @@
 //! The starter flow, from a request to a judged result.
 
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use super::name::StepNames;
 use super::outcome::{FlowError, FlowOptions, Outcome};
+use super::paper::relation;
 use super::wake::WakeState;
 use crate::document::{Brief, Goal, Occasion};
 use crate::event::Event;
 use crate::human::Channel;
 use crate::role::Role;
-use crate::runtime::{Assignment, Lease, Lineage, RecordError, Runtime, Session, StepResult};
+use crate::runtime::{Assignment, Leases, Lineage, RecordError, Runtime, Session, StepResult};
 use crate::workbench::Workbench;
 
 /// The starter flow on one workspace.
@@ -21,7 +21,7 @@ pub struct Flow<'a> {
     pub(super) channel: &'a Channel,
     pub(super) options: FlowOptions,
     /// Sessions that this process holds until it ends.
-    leases: Mutex<Vec<(String, Lease)>>,
+    leases: Leases,
 }
 
 /// What a flow begins with.
@@ -63,7 +63,7 @@ impl<'a> Flow<'a> {
         channel: &'a Channel,
         options: FlowOptions,
     ) -> Self {
-        Self { runtime, lineage, workbench, channel, options, leases: Mutex::default() }
+        Self { runtime, lineage, workbench, channel, options, leases: Leases::default() }
     }
 
     /// Runs it to its end.
@@ -71,7 +71,7 @@ impl<'a> Flow<'a> {
         if self.options.new {
             self.archive()?;
         }
-        let wake = WakeState::read(self.workbench, self.lineage);
+        let wake = WakeState::read(self.workbench, self.lineage)?;
         if let Some(other) = &wake.lineage.other_workspace {
             self.notice("workflow.moved", &[("folder", &other.display().to_string())]);
         }
@@ -82,9 +82,15 @@ impl<'a> Flow<'a> {
             return Err(FlowError::NothingAsked);
         }
         let same = wake.asks_to_continue(ask);
-        if same && wake.lineage.achieved && self.options.judged {
-            return Ok(Outcome::AlreadyAchieved);
+        if same && wake.waking() {
+            if self.options.clarify_only {
+                return Ok(Outcome::AlreadyClarified);
+            }
+            if self.options.judged && wake.lineage.achieved && !self.brief_was_edited(&wake)? {
+                return Ok(Outcome::AlreadyAchieved);
+            }
         }
+        self.check_scratch()?;
         let woke = self.lineage.wake()?;
         let words = if same { String::new() } else { ask.to_owned() };
         let start = Start { names, wake, words };
@@ -92,6 +98,13 @@ impl<'a> Flow<'a> {
             self.wake_line(&start, woke).await?;
         }
         self.steps(start, woke).await
+    }
+
+    /// A person changed the brief on disk after the goal was set for it, or judged achieved.
+    fn brief_was_edited(&self, wake: &WakeState) -> Result<bool, FlowError> {
+        let known = wake.lineage.papers.get(relation::GOAL_FOR_BRIEF);
+        let print = self.brief_print()?;
+        Ok(known.is_some_and(|known| *known != print))
     }
 
     /// The steps that are left to do.
@@ -123,11 +136,12 @@ impl<'a> Flow<'a> {
         }
         let mut papers = Papers { brief, goal: None, renewed: false };
         if self.options.judged {
-            let asked = self.lineage.state();
-            let current = wake.goal.clone().filter(|_| asked.goal_covers >= asked.asks.len());
+            let asked = self.lineage.state()?;
+            let covered = asked.goal_covers >= asked.asks.len() && !self.brief_was_edited(wake)?;
+            let current = wake.goal.clone().filter(|_| covered);
             if current.is_none() {
                 announce(names.goal, 2, known(names.goal));
-                papers.renewed = wake.goal.is_some();
+                papers.renewed = true;
             }
             papers.goal = match current {
                 Some(goal) => Some(goal),
@@ -144,7 +158,7 @@ impl<'a> Flow<'a> {
     /// Runs one step, keeping the lineage and the leases.
     pub(super) async fn step(&self, turn: Turn<'_>) -> Result<StepResult, RecordError> {
         let remember = |session: &str| {
-            self.hold(session);
+            self.leases.hold(&self.runtime.parts().folder, session);
             if let Some(step) = turn.remember
                 && let Err(e) = self.lineage.remember(step, session)
             {
@@ -170,23 +184,11 @@ impl<'a> Flow<'a> {
         if !self.runtime.has_session(id).await? {
             return Ok(Session::New);
         }
-        if self.hold(id) {
+        if self.leases.hold(&self.runtime.parts().folder, id) {
             return Ok(Session::Resume(id.clone()));
         }
         self.notice("workflow.in_use", &[("step", step)]);
         Ok(Session::New)
-    }
-
-    /// Takes the session for this process; false where another one has it.
-    fn hold(&self, session: &str) -> bool {
-        let mut leases = self.leases.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if leases.iter().any(|(held, _)| held == session) {
-            return true;
-        }
-        let lease = Lease::take(&self.runtime.parts().folder, session);
-        let held = lease.is_some();
-        leases.extend(lease.map(|lease| (session.to_owned(), lease)));
-        held
     }
 
     /// Brief, goal and lineage go to the archive; the questions stay.

@@ -1,7 +1,7 @@
 //! What a folder already holds when a run begins.
 
 use crate::document::{Brief, Goal};
-use crate::runtime::{Lineage, LineageState};
+use crate::runtime::{Lineage, LineageState, RecordError};
 use crate::workbench::Workbench;
 
 /// A read-only look at brief, goal and lineage.
@@ -16,16 +16,16 @@ pub struct WakeState {
 }
 
 impl WakeState {
-    /// Looks. Files that cannot be read count as missing.
-    pub fn read(workbench: &Workbench, lineage: &Lineage) -> Self {
+    /// Looks. Papers that cannot be read count as missing; a damaged lineage is an error.
+    pub fn read(workbench: &Workbench, lineage: &Lineage) -> Result<Self, RecordError> {
         let text = |path: std::path::PathBuf| std::fs::read_to_string(path).ok();
-        Self {
+        Ok(Self {
             brief: text(workbench.brief_path()).map(|text| Brief::from_markdown(&text)),
             goal: text(workbench.goal_path())
                 .map(|text| Goal::from_markdown(&text))
                 .filter(Goal::complete),
-            lineage: lineage.state(),
-        }
+            lineage: lineage.state()?,
+        })
     }
 
     /// The request was clarified before: there is a brief with all four sections.

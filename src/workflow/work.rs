@@ -2,12 +2,12 @@
 
 use super::name::StepNames;
 use super::outcome::{FlowError, Outcome};
-use super::paper::freeze;
+use super::paper::{freeze, relation};
 use super::starter::{Flow, Papers, Start, Turn};
 use crate::document::{Goal, Verdict, VerdictState};
 use crate::language::Language;
 use crate::role::{CoordinatorOptions, coder, coordinator, prompt};
-use crate::runtime::Session;
+use crate::runtime::{LineageState, Session, fingerprint};
 
 /// What a person makes of a goal that is judged unreachable.
 enum Override {
@@ -23,12 +23,14 @@ impl Flow<'_> {
         let names = &start.names;
         let role = coordinator(CoordinatorOptions::new(language, vec![coder(language)]));
         let mut session = self.carried(start, names.work).await?;
-        let asked = self.lineage.state();
+        let asked = self.lineage.state()?;
+        if asked.achieved {
+            self.lineage.set_achieved(false)?;
+        }
+        let mut known = self.papers_on_disk(&papers)?;
         let mut prompt = match session {
             Session::New => first_prompt(&papers, language),
-            Session::Resume(_) | Session::Fork(_) => {
-                next_prompt(&papers, &asked.untold(), language)
-            }
+            Session::Resume(_) | Session::Fork(_) => self.next_prompt(&papers, &asked, &known),
         };
         let mut goal = papers.goal;
         let mut rounds = self.options.rounds.max(1);
@@ -48,20 +50,25 @@ impl Flow<'_> {
             if result.num_turns > 0 {
                 // Only now: words that a killed run did not pass on are told again.
                 self.lineage.work_covers(asked.asks.len())?;
+                self.lineage.keep_feedback("")?;
+                for (relation, print) in known.drain(..) {
+                    self.lineage.mark(relation, &print)?;
+                }
             }
             if !result.ok {
                 return Ok(Outcome::Failed(Box::new(result)));
             }
             let Some(aim) = &goal else { return Ok(Outcome::Worked) };
+            let measure = [aim.block(language), self.additions()?].join("\n\n");
             let verdict =
-                match self.judgement(names, round, &aim.block(language), &result.text).await? {
+                match self.judgement(names, round, measure.trim_end(), &result.text).await? {
                     Ok(verdict) => verdict,
                     Err(outcome) => return Ok(outcome),
                 };
             let mut feedback = verdict.feedback(language);
             match verdict.state {
                 VerdictState::Achieved => {
-                    self.lineage.set_achieved(true)?;
+                    self.achieved()?;
                     return Ok(Outcome::Achieved { round });
                 }
                 VerdictState::Unreachable => {
@@ -70,7 +77,7 @@ impl Flow<'_> {
                             return Ok(Outcome::Unreachable { reason: verdict.reason });
                         }
                         Override::Accepted => {
-                            self.lineage.set_achieved(true)?;
+                            self.achieved()?;
                             return Ok(Outcome::Achieved { round });
                         }
                         Override::Again { feedback: words } => {
@@ -82,6 +89,8 @@ impl Flow<'_> {
                 }
                 VerdictState::NotYet | VerdictState::Unclear => {}
             }
+            // Whoever goes on, this run or the next, begins with these words.
+            self.lineage.keep_feedback(&feedback)?;
             if round >= rounds {
                 return Ok(Outcome::NotAchieved { rounds: round, reason: verdict.reason });
             }
@@ -89,6 +98,46 @@ impl Flow<'_> {
             prompt = feedback;
             session = Session::Resume(result.session_id.unwrap_or_default());
         }
+    }
+
+    /// Done, by the brief as it is now: the judge was shown what was added while the run went on.
+    fn achieved(&self) -> Result<(), FlowError> {
+        self.lineage.mark(relation::GOAL_FOR_BRIEF, &self.brief_print()?)?;
+        Ok(self.lineage.set_achieved(true)?)
+    }
+
+    /// What the conversation of the work will know once it has answered.
+    fn papers_on_disk(&self, papers: &Papers) -> Result<Vec<(&'static str, String)>, FlowError> {
+        let mut known = vec![(relation::WORK_KNOWS_BRIEF, self.brief_print()?)];
+        if let Some(goal) = &papers.goal {
+            let print = fingerprint(&goal.block(self.workbench.language()));
+            known.push((relation::WORK_KNOWS_GOAL, print));
+        }
+        Ok(known)
+    }
+
+    /// Only what the conversation does not know yet: new words, a changed paper, the last verdict.
+    fn next_prompt(
+        &self,
+        papers: &Papers,
+        asked: &LineageState,
+        now: &[(&'static str, String)],
+    ) -> String {
+        let language = self.workbench.language();
+        let changed = |relation: &str| {
+            let then = asked.papers.get(relation);
+            let now = now.iter().find(|(name, _)| *name == relation).map(|(_, print)| print);
+            then.is_some() && now.is_some() && then != now
+        };
+        let mut words = asked.untold();
+        if words.is_empty() && changed(relation::WORK_KNOWS_BRIEF) {
+            let brief = papers.brief.block(language);
+            words = language.text("workflow.brief_changed", &[("brief", &brief)]);
+        }
+        let words = [words.as_str(), asked.feedback.as_str()].join("\n\n");
+        let renewed = papers.renewed || changed(relation::WORK_KNOWS_GOAL);
+        let goal = papers.goal.as_ref().filter(|_| renewed).map(|goal| goal.block(language));
+        prompt::wake_work(language, words.trim(), goal.as_deref())
     }
 
     /// The person may accept, change the goal, or disagree; without one nothing is decided.
@@ -135,11 +184,4 @@ fn sent_back(reason: String, language: Language) -> String {
 fn first_prompt(papers: &Papers, language: Language) -> String {
     let goal = papers.goal.as_ref().map(|goal| goal.block(language));
     prompt::first_work(language, &papers.brief.block(language), goal.as_deref())
-}
-
-/// Only what the conversation does not know yet.
-fn next_prompt(papers: &Papers, words: &str, language: Language) -> String {
-    let news = papers.goal.as_ref().filter(|_| papers.renewed);
-    let news = news.map(|goal| goal.block(language));
-    prompt::wake_work(language, words, news.as_deref())
 }

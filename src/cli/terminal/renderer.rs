@@ -2,7 +2,9 @@
 
 use std::time::Instant;
 
-use super::text::{clean, one_line, wrap};
+use unicode_width::UnicodeWidthStr;
+
+use super::text::{clean, one_line, reflow, wrap};
 use crate::event::{Event, Speaker};
 use crate::language::Language;
 
@@ -14,6 +16,8 @@ pub(crate) struct Renderer {
     verbose: bool,
     started: Instant,
     cost: f64,
+    /// The size of the conversation that was shown last.
+    context: String,
 }
 
 #[derive(Clone, Copy)]
@@ -47,7 +51,8 @@ impl Style {
 
 impl Renderer {
     pub(crate) fn new(language: Language, width: usize, colored: bool, verbose: bool) -> Self {
-        Self { language, width, colored, verbose, started: Instant::now(), cost: 0.0 }
+        let (started, context) = (Instant::now(), String::new());
+        Self { language, width, colored, verbose, started, cost: 0.0, context }
     }
 
     /// The lines of an event, each with its line end; empty where it is not shown.
@@ -68,7 +73,7 @@ impl Renderer {
                 self.call(tool, summary, input, speaker)
             }
             Event::ToolResult { is_error: true, text, speaker, .. } => {
-                self.line(self.gutter(speaker), "x ", text, Style::Red)
+                self.failure(self.gutter(speaker), text)
             }
             Event::ToolResult { text, speaker, .. } if self.verbose => {
                 self.line(self.gutter(speaker), "- ", text, Style::Dim)
@@ -100,26 +105,49 @@ impl Renderer {
     }
 
     fn step(&self, name: &str, count: &str, woke: Option<u64>) -> String {
-        let mut head = format!("== {} ", clean(name));
-        let fill = 40usize.saturating_sub(head.len());
-        head.push_str(&"=".repeat(fill));
         let woke = woke.map(|woke| format!(" <- {woke}")).unwrap_or_default();
+        let name = format!("== {} ", clean(name));
+        let rule = 40.min(self.width.saturating_sub(count.len() + woke.len() + 1));
+        let head = name.clone() + &"=".repeat(rule.saturating_sub(name.width()));
         let head = self.paint(&head, Style::Cyan);
         format!("\n{head} {}\n", self.paint(&format!("{count}{woke}"), Style::Dim))
     }
 
-    fn prose(&self, text: &str, context: Option<u64>, speaker: &Speaker) -> String {
+    fn prose(&mut self, text: &str, context: Option<u64>, speaker: &Speaker) -> String {
         if !speaker.is_main() {
             if !self.verbose {
                 return String::new();
             }
             return self.lines(text, "  | ", "  | ", Style::Dim);
         }
-        let mut out = self.lines(text, "  ", "  ", Style::Plain);
-        if let Some(context) = context {
-            let status = format!("  {} ctx  ${:.4}  {}", short(context), self.cost, self.elapsed());
+        let mut out = self.lines(&reflow(text), "  ", "  ", Style::Plain);
+        // Once for each size: the line is for glancing at, not for reading.
+        if let Some(context) = context.filter(|n| *n > 0).map(short).filter(|n| *n != self.context)
+        {
+            let status = format!("  {context} ctx  ${:.4}  {}", self.cost, self.elapsed());
             out.push_str(&self.paint(&status, Style::Dim));
             out.push('\n');
+            self.context = context;
+        }
+        out
+    }
+
+    /// The first lines of what a tool complained about, as lines: it is often a compiler's or a suite's.
+    fn failure(&self, gutter: &str, text: &str) -> String {
+        const SHOWN: usize = 4;
+        let text = clean(text);
+        let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        let mut out = String::new();
+        for (index, line) in lines.iter().take(SHOWN).enumerate() {
+            out.push_str(&self.line(
+                gutter,
+                if index == 0 { "x " } else { "  " },
+                line,
+                Style::Red,
+            ));
+        }
+        if lines.len() > SHOWN {
+            out.push_str(&self.line(gutter, "  ", "...", Style::Red));
         }
         out
     }
@@ -139,6 +167,8 @@ impl Renderer {
             return format!("{who} {}\n", self.paint(&what, Style::Dim));
         }
         let style = if speaker.is_main() { Style::Blue } else { Style::Dim };
+        // Which server a tool comes from is nothing to a person.
+        let tool = tool.rsplit("__").next().unwrap_or(tool);
         self.line(self.gutter(speaker), "* ", &format!("{tool} {summary}"), style)
     }
 
@@ -260,9 +290,45 @@ fn short(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use unicode_width::UnicodeWidthStr;
+
     use super::*;
     use crate::document::VerdictState;
     use crate::human::AskState;
+
+    fn said(text: &str, context: u64) -> Event {
+        let speaker = Speaker::default();
+        Event::Text { text: text.into(), context: Some(context), model: None, speaker }
+    }
+
+    #[test]
+    fn a_step_fits_a_narrow_terminal_in_every_script() {
+        for name in ["work", "确认需求"] {
+            let mut renderer = Renderer::new(Language::Chinese, 40, false, false);
+            let (index, total) = (3, 3);
+            let event = Event::Step { name: name.into(), index, total, resumed: true, woke: 12 };
+            let line = renderer.render(&event);
+            assert_eq!(line.trim().width(), 40, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_status_line_comes_once_for_each_size() {
+        let mut renderer = Renderer::new(Language::English, 80, false, false);
+        assert!(renderer.render(&said("a", 1200)).contains("1.2K ctx"));
+        assert_eq!(renderer.render(&said("b", 1210)), "  b\n");
+        assert_eq!(renderer.render(&said("c", 0)), "  c\n");
+        assert!(renderer.render(&said("d", 1300)).contains("1.3K ctx"));
+    }
+
+    #[test]
+    fn what_a_tool_complains_about_keeps_its_first_lines() {
+        let mut renderer = Renderer::new(Language::English, 80, false, false);
+        let text = "Exit code 1\n\nerror: a\n  --> b\nc\nd".to_owned();
+        let speaker = Speaker::default();
+        let event = Event::ToolResult { tool_use_id: "t".into(), is_error: true, text, speaker };
+        assert_eq!(renderer.render(&event), "x Exit code 1\n  error: a\n  --> b\n  c\n  ...\n");
+    }
 
     /// The keys of these texts are put together, so no search finds one that is missing.
     #[test]

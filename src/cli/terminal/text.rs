@@ -68,11 +68,12 @@ fn skip_string(chars: &mut Chars<'_>) {
 }
 
 /// Breaks clean text into lines of at most `width` columns; `first` stands before the first, `rest` before
-/// all others.
+/// all others. What follows a mark of a list hangs below its first word.
 pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::from(if lines.is_empty() { first } else { rest });
+        let rest = format!("{rest}{}", " ".repeat(mark(paragraph).min(width / 3)));
         let mut empty = true;
         for token in tokens(paragraph) {
             let word = token.trim_end();
@@ -97,6 +98,55 @@ pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<Str
         lines.push(line.trim_end().to_owned());
     }
     lines
+}
+
+/// Joins the lines of a paragraph that was broken for a wider or narrower page than this one.
+///
+/// Only where a line was so long that it must have been broken for its length: short lines, lists, tables,
+/// headings and fenced text stay as they are.
+pub(super) fn reflow(text: &str) -> String {
+    const BROKEN: usize = 60;
+    let mut out = String::with_capacity(text.len());
+    let mut fenced = false;
+    // The last line, where it may go on.
+    let mut open = false;
+    for line in text.lines() {
+        let trimmed = line.trim_start_matches(' ');
+        let fence = trimmed.starts_with("```") || trimmed.starts_with("~~~");
+        fenced ^= fence;
+        let special = fence || fenced || trimmed.starts_with(['#', '|', '>']);
+        let goes_on = !special && !trimmed.is_empty() && mark(trimmed) == 0;
+        if open && goes_on {
+            // Scripts with wide characters put no space between words.
+            if out.chars().next_back().is_some_and(|c| c.width() == Some(1)) {
+                out.push(' ');
+            }
+            out.push_str(trimmed);
+        } else {
+            if !out.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(line);
+        }
+        open = !special && line.width() >= BROKEN;
+    }
+    out
+}
+
+/// Columns of the indentation and the mark with which an item of a list begins: `- `, `* `, `1. `.
+fn mark(line: &str) -> usize {
+    let text = line.trim_start_matches(' ');
+    let digits = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let mark = match text.as_bytes() {
+        [b'-' | b'*' | b'+', b' ', ..] => 2,
+        _ if digits.len() < text.len()
+            && (digits.starts_with(". ") || digits.starts_with(") ")) =>
+        {
+            text.len() - digits.len() + 2
+        }
+        _ => 0,
+    };
+    line.len() - text.len() + mark
 }
 
 /// Words with the spaces behind them; each wide character is a word, since such scripts have no spaces.
@@ -137,6 +187,32 @@ pub(super) fn one_line(text: &str, width: usize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_of_lists_hang_below_their_first_word() {
+        assert_eq!(
+            wrap("- one two three\n12. four five\nsix seven", 12, "  ", "  "),
+            ["  - one two", "    three", "  12. four", "      five", "  six seven"]
+        );
+        assert_eq!(wrap("1.5 is a number", 8, "", ""), ["1.5 is a", "number"]);
+    }
+
+    #[test]
+    fn only_lines_that_were_broken_for_their_length_are_joined() {
+        let long = "w".repeat(60);
+        for (text, expected) in [
+            (format!("{long}\nrest\nand more"), format!("{long} rest\nand more")),
+            (format!("- {long}\n  rest"), format!("- {long} rest")),
+            (format!("{long}\n- item"), format!("{long}\n- item")),
+            (format!("{long}\n\nnext"), format!("{long}\n\nnext")),
+            (format!("```\n{long}\nrest\n```"), format!("```\n{long}\nrest\n```")),
+            (format!("# {long}\nrest"), format!("# {long}\nrest")),
+            ("多".repeat(30) + "\n行", "多".repeat(30) + "行"),
+            ("short\nlines".into(), "short\nlines".into()),
+        ] {
+            assert_eq!(reflow(&text), expected);
+        }
+    }
 
     #[test]
     fn nothing_that_moves_a_terminal_gets_through() {
