@@ -206,6 +206,23 @@ async fn ids_that_stand_twice_are_replaced() {
 }
 
 #[tokio::test]
+async fn a_message_id_that_stands_twice_in_a_record_is_replaced() {
+    let same = |words: &str| {
+        let start = server::begin();
+        let id = start.split("\"id\":\"").nth(1).unwrap().split('"').next().unwrap();
+        let start = start.replace(id, "msg_same");
+        Answer::Events([start, server::block(0, &text(words)), server::end("end_turn")].concat())
+    };
+    let server = Server::start(vec![same("one"), same("two")]).await;
+    let (mut talk, notes) = start(&server, opening()).await;
+    talk.turn("go").await.unwrap();
+    talk.turn("on").await.unwrap();
+    let rows = notes.rows("-w/s1");
+    // Readers of transcripts take all entries of one id for one message, wherever they stand.
+    assert_ne!(rows[1]["message"]["id"], rows[3]["message"]["id"]);
+}
+
+#[tokio::test]
 async fn a_call_that_was_cut_is_not_run() {
     let server = Server::start(vec![
         Answer::Events(
