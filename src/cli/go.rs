@@ -151,8 +151,9 @@ pub(super) fn carry_out(
             person::listen(channel.clone());
         }
         let flow = Flow::new(&runtime, &lineage, &chain.workbench, &channel, chain.options);
+        let mut run = Box::pin(flow.run());
         let ended = tokio::select! {
-            outcome = flow.run() => Ok(outcome),
+            outcome = &mut run => Ok(outcome),
             signal = signal::Ending::wait() => Err(signal?),
         };
         match ended {
@@ -163,7 +164,8 @@ pub(super) fn carry_out(
             }
             Err(signal) => {
                 runtime.manifest().rescue("killed-by-signal")?;
-                drop(flow);
+                // Only now, since a large copy of the workspace takes its time to go.
+                drop(run);
                 store.close().await?;
                 complain(&house.language.text("cli.interrupted", &[]));
                 signal.die()
