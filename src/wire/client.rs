@@ -9,7 +9,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{Response, Url};
 
 use super::error::{Failure, WireError};
-use super::frame::frames;
+use super::frame::{LONGEST_REPLY, endless, frames};
 use super::reply::{Assembly, Reply};
 use super::request::Request;
 use super::retry::retry_after;
@@ -190,6 +190,9 @@ impl Client {
         loop {
             match tokio::time::timeout(limit, parts.next()).await {
                 Ok(None) => break,
+                Ok(Some(Ok(part))) if body.len() + part.len() > LONGEST_REPLY => {
+                    return Err(endless());
+                }
                 Ok(Some(Ok(part))) => body.extend_from_slice(&part),
                 Ok(Some(Err(error))) => return Err(super::frame::lost(&route::describe(&error))),
                 Err(_) => {
