@@ -205,7 +205,7 @@ fn class_of(fault: &Fault) -> &'static str {
         Fault::NoCredit => "no_credit",
         Fault::RateLimited { .. } => "rate_limited",
         Fault::Overloaded { .. } => "overloaded",
-        Fault::Server => "server",
+        Fault::Server { .. } => "server",
         Fault::Network => "network",
         Fault::Timeout => "timeout",
         Fault::Protocol => "protocol",

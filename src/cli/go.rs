@@ -148,10 +148,17 @@ async fn run_chain(
         person::listen(channel.clone());
     }
     let flow = Flow::new(&runtime, &lineage, &chain.workbench, &channel, chain.options);
+    let mut run = Box::pin(flow.run());
     let ended = tokio::select! {
-        outcome = flow.run() => Ok(outcome),
+        outcome = &mut run => Ok(outcome),
         signal = signal::Ending::wait() => Err(signal?),
     };
+    if ended.is_err() {
+        // At once, since a large copy of the workspace takes its time to go; what the turn had used is
+        // booked when it goes, and saved with the end of the run. A failure is said there too.
+        let _ = runtime.manifest().rescue(signal::KILLED);
+    }
+    drop(run);
     // The leases end before the process does.
     drop(flow);
     match ended {

@@ -7,6 +7,9 @@ use super::output::{Output, complain};
 use crate::language::Language;
 use crate::runtime::Runtime;
 
+/// The error of a step that a signal cut off (core.md U-62).
+pub(super) const KILLED: &str = "killed-by-signal";
+
 /// A signal that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
@@ -48,7 +51,7 @@ impl Ending {
                 again.die();
             }
         });
-        let saved = runtime.manifest().rescue("killed-by-signal");
+        let saved = runtime.manifest().rescue(KILLED);
         let closed = runtime.parts().store.close().await;
         let ending = Outcome::of_signal(128 + self.number(), language);
         match (saved, closed) {

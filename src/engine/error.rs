@@ -45,7 +45,10 @@ pub enum Fault {
         retry_after: Option<Duration>,
     },
     /// The service failed (5xx).
-    Server,
+    Server {
+        /// When the server says to come back.
+        retry_after: Option<Duration>,
+    },
     /// No connection, or a connection lost before, in or after the headers.
     Network,
     /// Nothing came for too long.
@@ -87,12 +90,10 @@ impl Fault {
     /// What helps.
     pub fn remedy(&self) -> Remedy {
         match self {
-            Fault::RateLimited { retry_after } | Fault::Overloaded { retry_after } => {
-                Remedy::Retry { after: *retry_after }
-            }
-            Fault::Server | Fault::Network | Fault::Timeout | Fault::Protocol => {
-                Remedy::Retry { after: None }
-            }
+            Fault::RateLimited { retry_after }
+            | Fault::Overloaded { retry_after }
+            | Fault::Server { retry_after } => Remedy::Retry { after: *retry_after },
+            Fault::Network | Fault::Timeout | Fault::Protocol => Remedy::Retry { after: None },
             Fault::Overflow => Remedy::HandOff,
             Fault::Credentials
             | Fault::Refused

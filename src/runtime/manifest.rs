@@ -63,6 +63,12 @@ impl Manifest {
         let mut state = self.state();
         if let Some(row) = state.running.iter_mut().find(|row| row.step == result.step) {
             *row = result.clone();
+        } else if let Some(row) = state.done.iter_mut().rfind(|row| row.step == result.step) {
+            // Rescued already: only what was used is news.
+            row.cost_usd = result.cost_usd;
+            row.cost_known = result.cost_known;
+            row.num_turns = result.num_turns;
+            row.usage = result.usage;
         }
     }
 

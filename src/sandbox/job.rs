@@ -12,6 +12,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, ChildStdin, Command};
 
 use super::capture::Capture;
+use super::detach::detach;
 use super::group::{Group, Watch};
 
 /// From the polite signal at the time limit to the last one.
@@ -156,7 +157,9 @@ fn start(job: &Job) -> Result<Child, JobError> {
         return Err(JobError::Folder(job.folder.clone()));
     }
     let stdin = if job.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
-    Command::new(&job.program)
+    let mut command = Command::new(&job.program);
+    detach(&mut command);
+    command
         .args(&job.arguments)
         .current_dir(&job.folder)
         .env_clear()
@@ -164,7 +167,6 @@ fn start(job: &Job) -> Result<Child, JobError> {
         .stdin(stdin)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .kill_on_drop(true)
         .spawn()
         .map_err(|source| JobError::Start {
@@ -226,6 +228,18 @@ mod tests {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         false
+    }
+
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn a_program_that_asks_at_the_terminal_finds_none() {
+        // Fields 5 to 7 of the line: group, session and terminal.
+        let script = "read -r line < /proc/$$/stat; echo $$ ${line##*)}; echo x > /dev/tty";
+        let outcome = run(shell(script)).await.unwrap();
+        let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words[3..6], [words[0], words[0], "0"], "{text}");
+        assert!(!outcome.success() && !outcome.stderr.is_empty());
     }
 
     #[tokio::test]

@@ -1,8 +1,9 @@
 //! Fence: how a child process is started, watched, bounded and ended.
 //!
-//! Every child leads its own process group, so that what it started ends with it.
+//! Every child leads its own session and process group, so that what it started ends with it.
 
 mod capture;
+mod detach;
 mod group;
 mod job;
 

@@ -9,7 +9,7 @@ use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, Header
 use reqwest::{Response, Url};
 
 use super::error::{Failure, WireError};
-use super::frame::frames;
+use super::frame::{LONGEST_REPLY, endless, frames};
 use super::reply::{Assembly, Reply};
 use super::request::Request;
 use super::retry::retry_after;
@@ -190,6 +190,9 @@ impl Client {
         loop {
             match tokio::time::timeout(limit, parts.next()).await {
                 Ok(None) => break,
+                Ok(Some(Ok(part))) if body.len() + part.len() > LONGEST_REPLY => {
+                    return Err(endless());
+                }
                 Ok(Some(Ok(part))) => body.extend_from_slice(&part),
                 Ok(Some(Err(error))) => return Err(super::frame::lost(&route::describe(&error))),
                 Err(_) => {
@@ -277,14 +280,17 @@ fn secrets(endpoint: &Endpoint, url: &Url) -> Vec<String> {
         Auth::ApiKey(key) | Auth::Bearer(key) => Some(key.expose()),
         Auth::None => None,
     };
-    let custom = endpoint.custom_headers.iter().map(|(_, value)| value.trim());
+    let custom = endpoint.custom_headers.iter().map(|(_, value)| value.as_str());
+    // A server may echo `Bearer sk-…` without its first word.
+    let parts = custom.clone().flat_map(str::split_whitespace).filter(|part| *part != "Bearer");
     // A short value is a word like `1`, and masking it would garble every message.
-    key.into_iter()
-        .chain(url.password())
-        .chain(custom)
-        .filter(|value| value.len() >= 6)
-        .map(str::to_owned)
-        .collect()
+    let values = key.into_iter().chain(url.password()).chain(custom).chain(parts).map(str::trim);
+    let mut secrets: Vec<String> =
+        values.filter(|value| value.len() >= 6).map(str::to_owned).collect();
+    // The longest first, so that none is masked in part only.
+    secrets.sort_by_key(|value| std::cmp::Reverse(value.len()));
+    secrets.dedup();
+    secrets
 }
 
 fn tell_caller(headers: &mut HeaderMap, caller: &Caller) {
@@ -333,6 +339,17 @@ mod tests {
         let custom = vec![("X Y".to_owned(), "secret".to_owned())];
         let error = make(&Endpoint { custom_headers: custom, ..endpoint() }).unwrap_err();
         assert!(error.message.contains("X Y") && !error.message.contains("secret"), "{error}");
+    }
+
+    #[test]
+    fn a_key_is_masked_as_it_is_sent_and_without_its_scheme() {
+        let masked = |endpoint: &Endpoint| secrets(endpoint, &"http://h".parse().unwrap());
+        let auth = Auth::Bearer(crate::settings::Secret::new(" sk-canary-1\n".to_owned()));
+        assert_eq!(masked(&Endpoint { auth, ..endpoint() }), ["sk-canary-1"]);
+        let custom_headers = vec![("Authorization".to_owned(), "Bearer sk-canary-2".to_owned())];
+        let all = masked(&Endpoint { custom_headers, ..endpoint() });
+        assert!(all.contains(&"sk-canary-2".to_owned()), "{all:?}");
+        assert!(!all.contains(&"Bearer".to_owned()), "{all:?}");
     }
 
     #[test]

@@ -20,7 +20,7 @@ pub enum Failure {
     NotFound,
     /// 400 and what else is wrong with the request.
     BadRequest,
-    /// The conversation is longer than the model's window.
+    /// The conversation is longer than the model's window, or larger than a request may be (413).
     Overflow,
     /// No credit, or a spending limit.
     NoCredit,
@@ -125,6 +125,14 @@ impl WireError {
     pub(super) fn without(mut self, secrets: &[String]) -> Self {
         for secret in secrets {
             self.message = self.message.replace(secret, "***");
+            // A long message is cut, and the cut may go through the secret.
+            let cut = self.message.strip_suffix('…').and_then(|kept| {
+                let starts = secret.char_indices().map(|(at, _)| &secret[..at]).rev();
+                starts.filter(|start| start.len() >= 4).find_map(|start| kept.strip_suffix(start))
+            });
+            if let Some(kept) = cut {
+                self.message = format!("{kept}***…");
+            }
         }
         self
     }
@@ -179,6 +187,8 @@ fn judge(status: Option<u16>, error_type: Option<&str>, text: &str) -> Failure {
         Some(404) => Failure::NotFound,
         Some(429) => Failure::RateLimited,
         Some(529) => Failure::Overloaded,
+        // Only a shorter conversation helps.
+        Some(413) => Failure::Overflow,
         Some(408 | 409 | 425) => Failure::Server,
         // Proxies in front of the API sometimes send the API's 529 on as another 5xx.
         Some(500..) if kind == "overloaded_error" => Failure::Overloaded,
@@ -191,7 +201,8 @@ fn judge(status: Option<u16>, error_type: Option<&str>, text: &str) -> Failure {
             "authentication_error" => Failure::Credentials,
             "permission_error" => Failure::Refused,
             "not_found_error" => Failure::NotFound,
-            "invalid_request_error" | "request_too_large" => Failure::BadRequest,
+            "request_too_large" => Failure::Overflow,
+            "invalid_request_error" => Failure::BadRequest,
             "timeout_error" => Failure::Timeout,
             // `api_error` and kinds that do not exist yet: the stream had begun, so the request was good.
             _ => Failure::Server,
@@ -242,7 +253,7 @@ mod tests {
             (403, Failure::Refused),
             (404, Failure::NotFound),
             (408, Failure::Server),
-            (413, Failure::BadRequest),
+            (413, Failure::Overflow),
             (429, Failure::RateLimited),
             (500, Failure::Server),
             (503, Failure::Server),
@@ -331,6 +342,23 @@ mod tests {
         assert_eq!(error.failure, Failure::Refused);
         let error = answer(429, "rate_limit_error", "later").with_hints(None, Some(false));
         assert_eq!(error.failure, Failure::RateLimited);
+    }
+
+    #[test]
+    fn a_request_that_is_too_large_needs_a_shorter_conversation() {
+        let text = "Request exceeds the maximum allowed number of bytes.";
+        assert_eq!(answer(413, "request_too_large", text).failure, Failure::Overflow);
+        let page = WireError::from_answer(413, "<h1>413 Request Entity Too Large</h1>");
+        assert_eq!(page.failure, Failure::Overflow);
+    }
+
+    #[test]
+    fn a_key_that_the_cut_of_a_long_message_goes_through_is_masked() {
+        let text = format!("{}sk-secret-123456 is not known", "x ".repeat(245));
+        let error = answer(401, "authentication_error", &text);
+        assert!(error.message.ends_with("sk-secret-…"), "{error}");
+        let masked = error.without(&["sk-secret-123456".into()]);
+        assert!(masked.message.ends_with(" x ***…"), "{masked}");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use futures_util::stream::{Stream, StreamExt, unfold};
 use super::error::{Failure, WireError};
 
 /// A reply that is longer than this is a fault of the server; it would only fill the memory.
-const LONGEST_REPLY: usize = 256 * 1024 * 1024;
+pub(super) const LONGEST_REPLY: usize = 256 * 1024 * 1024;
 
 /// One event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,11 +58,7 @@ where
             Ok(Some(Ok(bytes))) => {
                 let seen = seen + bytes.len();
                 if seen > LONGEST_REPLY {
-                    let error = WireError::new(
-                        Failure::Protocol,
-                        "the model endpoint sent a reply without an end",
-                    );
-                    return Some((Err(error), None));
+                    return Some((Err(endless()), None));
                 }
                 Some((Ok(bytes), Some((body, seen))))
             }
@@ -78,6 +74,10 @@ pub(super) fn lost(reason: &str) -> WireError {
         Failure::Network,
         format!("the connection to the model endpoint was lost in the middle of a reply: {reason}"),
     )
+}
+
+pub(super) fn endless() -> WireError {
+    WireError::new(Failure::Protocol, "the model endpoint sent a reply without an end")
 }
 
 fn silent(limit: Duration) -> WireError {

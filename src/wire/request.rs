@@ -1,5 +1,7 @@
 //! Requests: a body is spliced from the blocks as they are stored, with cache marks where they pay.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Value, value::RawValue};
 
@@ -138,7 +140,12 @@ impl Request<'_> {
                 false => None,
             };
             let content = message.blocks.iter().enumerate().map(|(number, block)| {
-                let text = block.raw();
+                let text = match block.body() {
+                    // Its signature holds for these very bytes.
+                    Body::Thinking => Cow::Borrowed(block.raw()),
+                    _ => whole_characters(block.raw()),
+                };
+                let text = text.as_ref();
                 raw(if Some(number) == chosen { mark(text) } else { text.to_owned() })
             });
             Ok(MessageRow { role: message.role, content: content.collect::<Result<_, _>>()? })
@@ -155,6 +162,42 @@ fn can_be_marked(block: &Block) -> bool {
         Body::ToolUse { .. } | Body::ToolResult { .. } | Body::Other(_) => true,
     };
     fit && RawObject::parse(block.raw()).is_ok_and(|fields| fields.get("cache_control").is_none())
+}
+
+/// Half a surrogate pair, as a text has that was cut in the middle of an emoji, makes the API refuse the
+/// whole conversation from then on. It is sent as the sign for a character that is missing.
+fn whole_characters(json: &str) -> Cow<'_, str> {
+    let unit = |at: usize| {
+        let digits = json.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let is_low = |unit: Option<u16>| matches!(unit, Some(0xDC00..=0xDFFF));
+    let (mut text, mut copied, mut at) = (String::new(), 0, 0);
+    while let Some(found) = json.get(at..).and_then(|rest| rest.find('\\')) {
+        at += found;
+        let lone = match unit(at) {
+            Some(0xD800..=0xDBFF) if is_low(unit(at + 6)) => {
+                at += 12;
+                continue;
+            }
+            Some(0xD800..=0xDFFF) => true,
+            _ => false,
+        };
+        if lone {
+            text.push_str(&json[copied..at]);
+            text.push_str("\\ufffd");
+            copied = at + 6;
+            at = copied;
+        } else {
+            // The escape and what it escapes, which may be another backslash.
+            at += 2;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(json);
+    }
+    text.push_str(&json[copied..]);
+    Cow::Owned(text)
 }
 
 /// Splices the mark behind the last field.
@@ -240,6 +283,19 @@ mod tests {
             request.body().unwrap(),
             r#"{"model":"m","max_tokens":1,"stream":true,"messages":[{"role":"user","content":[{"type":"text","text":"hi","cache_control":{"type":"ephemeral"}}]}]}"#
         );
+    }
+
+    #[test]
+    fn half_a_pair_is_replaced_and_nothing_else() {
+        for (json, want) in [
+            (r#"{"a":"x\ud83d"}"#, r#"{"a":"x\ufffd"}"#),
+            (r#"{"a":"\uDE00\ud83d\ude00\ud83d\n"}"#, r#"{"a":"\ufffd\ud83d\ude00\ufffd\n"}"#),
+            (r#"{"a":"\ud83d\ud83d\ude00"}"#, r#"{"a":"\ufffd\ud83d\ude00"}"#),
+            // A backslash, then letters.
+            (r#"{"a":"\\ud83d\u00fc ü\\"}"#, r#"{"a":"\\ud83d\u00fc ü\\"}"#),
+        ] {
+            assert_eq!(whole_characters(json), want);
+        }
     }
 
     #[test]

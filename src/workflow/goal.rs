@@ -31,7 +31,7 @@ impl Flow<'_> {
         for retry in 0.. {
             // A judge with a shell looks at its surroundings in a copy here too: setting a goal changes
             // nothing either.
-            let copy = self.copy_for_judge()?;
+            let copy = self.copy_for_judge().await?;
             let result = self
                 .step(Turn {
                     label: retried(names.goal, retry),
@@ -43,6 +43,10 @@ impl Flow<'_> {
                     folder: copy.as_ref().map(|copy| copy.path().to_owned()),
                 })
                 .await?;
+            if let Some(copy) = copy {
+                // What cannot be removed is in nobody's way.
+                let _ = copy.remove_aside().await;
+            }
             if !result.ok {
                 return Ok(Err(Outcome::Failed(Box::new(result))));
             }

@@ -25,8 +25,8 @@ impl Flow<'_> {
         let role = judge(language, self.options.judge_can_run, "");
         let mut reason = String::new();
         for retry in 0..=RETRIES {
-            let before = self.snapshot()?;
-            let copy = self.copy_for_judge()?;
+            let before = self.snapshot().await?;
+            let copy = self.copy_for_judge().await?;
             let result = self
                 .step(Turn {
                     label: names.judgement(round, retry),
@@ -38,8 +38,11 @@ impl Flow<'_> {
                     folder: copy.as_ref().map(|copy| copy.path().to_owned()),
                 })
                 .await?;
-            drop(copy);
-            let touched = before.differences(&self.snapshot()?);
+            if let Some(copy) = copy {
+                // What cannot be removed is in nobody's way.
+                let _ = copy.remove_aside().await;
+            }
+            let touched = before.differences(&self.snapshot().await?);
             if let Some(first) = touched.first() {
                 // A verdict from a workspace that changed under it says nothing (product.md, Security 2).
                 reason = self.runtime.parts().language.text(
@@ -95,22 +98,25 @@ impl Flow<'_> {
     }
 
     /// A throw-away copy for a judge that may run commands; nothing for one that only reads.
-    pub(super) fn copy_for_judge(&self) -> Result<Option<Copy>, FlowError> {
+    pub(super) async fn copy_for_judge(&self) -> Result<Option<Copy>, FlowError> {
         if !self.options.judge_can_run {
             return Ok(None);
         }
         let parts = self.runtime.parts();
-        Copy::make(&parts.workspace, &self.options.scratch, &[parts.folder.path().to_owned()])
+        let own = vec![parts.folder.path().to_owned()];
+        Copy::make_aside(&parts.workspace, &self.options.scratch, own)
+            .await
             .map(Some)
             .map_err(|source| FlowError::File { path: self.options.scratch.clone(), source })
     }
 
     /// What the workspace looks like, without flower's own records and workbench, which flower writes
     /// while a judge works.
-    fn snapshot(&self) -> Result<Snapshot, FlowError> {
+    async fn snapshot(&self) -> Result<Snapshot, FlowError> {
         let parts = self.runtime.parts();
-        let own = [parts.folder.path().to_owned(), self.workbench.root().to_owned()];
-        Snapshot::take(&parts.workspace, &own)
+        let own = vec![parts.folder.path().to_owned(), self.workbench.root().to_owned()];
+        Snapshot::take_aside(&parts.workspace, own)
+            .await
             .map_err(|source| FlowError::File { path: parts.workspace.clone(), source })
     }
 }

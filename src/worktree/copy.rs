@@ -4,7 +4,9 @@ use std::fs::{self, DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
 
+use super::aside::aside;
 use super::duplicate::Duplicate;
 use super::exclusion::{Exclusion, at};
 
@@ -26,6 +28,25 @@ impl Copy {
     /// `excluded` are paths in the workspace, absolute or relative to it, that are left out. Nothing is
     /// left behind where it fails, and the error names the path. Blocks.
     pub fn make(workspace: &Path, into: &Path, excluded: &[PathBuf]) -> io::Result<Self> {
+        Self::make_unless(&AtomicBool::new(false), workspace, into, excluded)
+    }
+
+    /// The same without blocking. Where the future is dropped, nothing is left behind.
+    pub async fn make_aside(
+        workspace: &Path,
+        into: &Path,
+        excluded: Vec<PathBuf>,
+    ) -> io::Result<Self> {
+        let (workspace, into) = (workspace.to_owned(), into.to_owned());
+        aside(move |stop| Self::make_unless(stop, &workspace, &into, &excluded)).await
+    }
+
+    fn make_unless(
+        stop: &AtomicBool,
+        workspace: &Path,
+        into: &Path,
+        excluded: &[PathBuf],
+    ) -> io::Result<Self> {
         let real = workspace.canonicalize().map_err(at(workspace))?;
         fs::create_dir_all(into).map_err(at(into))?;
         let into = into.canonicalize().map_err(at(into))?;
@@ -39,7 +60,7 @@ impl Copy {
         let copy = Self { path: shell.join(name), shell };
         let exclusion = Exclusion::new(workspace, excluded);
         DirBuilder::new().mode(0o700).create(&copy.path)?;
-        Duplicate::new(&real, &copy.path, exclusion).run()?;
+        Duplicate::new(&real, &copy.path, exclusion).run(stop)?;
         Ok(copy)
     }
 
@@ -48,7 +69,12 @@ impl Copy {
         &self.path
     }
 
-    /// Removes it now and says whether that worked; dropping removes it silently.
+    /// Removes it without blocking and says whether that worked.
+    pub async fn remove_aside(self) -> io::Result<()> {
+        aside(move |_| self.remove()).await
+    }
+
+    /// Removes it now and says whether that worked; dropping removes it silently. Blocks.
     pub fn remove(self) -> io::Result<()> {
         let result = remove(&self.shell);
         std::mem::forget(self);
@@ -97,6 +123,35 @@ mod tests {
         let into = tempfile::tempdir().unwrap();
         let copy = Copy::make(workspace, into.path(), &[]).unwrap();
         (into, copy)
+    }
+
+    #[tokio::test]
+    async fn copying_does_not_hold_up_others_and_a_dropped_one_leaves_nothing() {
+        let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        for number in 0..2000 {
+            fs::write(folder.path().join(number.to_string()), "x").unwrap();
+        }
+        let left = || fs::read_dir(into.path()).unwrap().count();
+        let mut making = Box::pin(Copy::make_aside(folder.path(), into.path(), Vec::new()));
+        assert!(futures_util::poll!(&mut making).is_pending());
+        drop(making);
+        assert_eq!(left(), 0);
+        let copy = Copy::make_aside(folder.path(), into.path(), Vec::new()).await.unwrap();
+        assert_eq!(fs::read_dir(copy.path()).unwrap().count(), 2000);
+        let mut removing = Box::pin(copy.remove_aside());
+        assert!(futures_util::poll!(&mut removing).is_pending());
+        drop(removing);
+        assert_eq!(left(), 0);
+    }
+
+    #[test]
+    fn a_copy_that_is_told_to_stop_leaves_nothing() {
+        let (folder, into) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(folder.path().join("f"), "x").unwrap();
+        let stop = AtomicBool::new(true);
+        let error = Copy::make_unless(&stop, folder.path(), into.path(), &[]).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::Interrupted);
+        assert_eq!(fs::read_dir(into.path()).unwrap().count(), 0);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::fs::{self, DirBuilder, File, FileTimes, Metadata, OpenOptions, Permissi
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, ioctl_ficlone, utimensat};
 
@@ -31,25 +32,29 @@ impl<'a> Duplicate<'a> {
         Self { source, target, exclusion, linked, clones: true, folders }
     }
 
-    pub(super) fn run(mut self) -> io::Result<()> {
+    /// Copies everything, unless it is told to stop in between.
+    pub(super) fn run(mut self, stop: &AtomicBool) -> io::Result<()> {
         let metadata = fs::metadata(self.source).map_err(at(self.source))?;
         self.folders.push((self.target.to_owned(), metadata));
-        self.tree(PathBuf::new())?;
+        self.tree(stop)?;
         while let Some((path, metadata)) = self.folders.pop() {
             finish(&path, &metadata).map_err(at(&path))?;
         }
         Ok(())
     }
 
-    /// Everything below a folder of the workspace, which exists in the copy already.
-    fn tree(&mut self, start: PathBuf) -> io::Result<()> {
-        let mut open = vec![start];
+    /// Everything in the workspace; its own folder exists in the copy already.
+    fn tree(&mut self, stop: &AtomicBool) -> io::Result<()> {
+        let mut open = vec![PathBuf::new()];
         while let Some(folder) = open.pop() {
             let source = self.source.join(&folder);
             let Some(entries) = present(fs::read_dir(&source)).map_err(at(&source))? else {
                 continue;
             };
             for entry in entries {
+                if stop.load(Ordering::Relaxed) {
+                    return Err(io::ErrorKind::Interrupted.into());
+                }
                 let name = entry.map_err(at(&source))?.file_name();
                 let relative = folder.join(&name);
                 if self.exclusion.covers(&relative) {

@@ -1,5 +1,6 @@
 //! Fields: throw-away copies of a workspace, and proof that the workspace itself stayed as it was.
 
+mod aside;
 mod copy;
 mod duplicate;
 mod exclusion;

@@ -99,6 +99,13 @@ impl Snapshot {
         Ok(Self { entries: read_all(&found)? })
     }
 
+    /// The same without blocking.
+    pub async fn take_aside(workspace: &Path, excluded: Vec<PathBuf>) -> io::Result<Self> {
+        let workspace = workspace.to_owned();
+        // Reading leaves nothing behind, so that nobody waits for it where it is not wanted any more.
+        tokio::task::spawn_blocking(move || Self::take(&workspace, &excluded)).await?
+    }
+
     /// How many paths were seen, folders included.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -100,9 +100,21 @@ pub(super) async fn run(parent: &Thread, call: &ToolCall) -> Result<Outcome, Eng
     }
 }
 
+/// The report. Where it is not whole, that is said with it.
 fn last_words(said: &Said) -> String {
-    match said.texts.last() {
-        Some(text) => text.clone(),
+    let words = match said.texts.last() {
+        Some(text) if said.ends_in_words => text.clone(),
+        Some(text) => {
+            format!("(The subagent ended without a report. The last that it had said:)\n{text}")
+        }
         None => "(The subagent ended without a word.)".to_owned(),
+    };
+    match said.stop_reason.as_str() {
+        "max_tokens" => {
+            words
+                + "\n[The report was cut off here, because it reached the longest size of a reply.]"
+        }
+        "refusal" => words + "\n[The model refused to go on.]",
+        _ => words,
     }
 }

@@ -88,9 +88,12 @@ impl Dialogue {
         }
     }
 
-    /// True where the model's last message has this id.
-    pub(super) fn ends_with(&self, message_id: &str) -> bool {
-        matches!(self.nodes.last(), Some(Node::Assistant { id: Some(id), .. }) if id == message_id)
+    /// True where a message of the model has this id.
+    pub(super) fn has_message(&self, id: &str) -> bool {
+        self.nodes.iter().any(|node| match node {
+            Node::Assistant { id: known, .. } => known.as_deref() == Some(id),
+            Node::User(_) => false,
+        })
     }
 
     /// True where a call with this id was made.

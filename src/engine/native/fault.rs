@@ -15,7 +15,7 @@ impl From<WireError> for EngineError {
             Failure::NoCredit => Fault::NoCredit,
             Failure::RateLimited => Fault::RateLimited { retry_after: error.retry_after },
             Failure::Overloaded => Fault::Overloaded { retry_after: error.retry_after },
-            Failure::Server => Fault::Server,
+            Failure::Server => Fault::Server { retry_after: error.retry_after },
             Failure::Network => Fault::Network,
             Failure::Timeout => Fault::Timeout,
             Failure::Protocol => Fault::Protocol,

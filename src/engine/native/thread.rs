@@ -37,9 +37,12 @@ struct Past {
 }
 
 /// What a prompt led to.
+#[derive(Default)]
 pub(super) struct Said {
     /// The prose of each reply that had any.
     pub(super) texts: Vec<String>,
+    /// The last reply had prose.
+    pub(super) ends_in_words: bool,
     pub(super) stop_reason: String,
     pub(super) context: u64,
     pub(super) replies: u32,
@@ -160,8 +163,7 @@ impl Thread {
         self.commit(vec![entry]).await?;
         let (text, speaker) = (prompt.to_owned(), self.speaker());
         self.session.host.tell(Event::Prompt { text, speaker });
-        let mut said =
-            Said { texts: Vec::new(), stop_reason: String::new(), context: 0, replies: 0 };
+        let mut said = Said::default();
         loop {
             if let Some(most) = max_replies
                 && said.replies >= most
@@ -177,8 +179,10 @@ impl Thread {
             said.replies += 1;
             said.context = reply.usage.context();
             said.stop_reason.clone_from(&reply.stop_reason);
-            if !reply.text().is_empty() {
-                said.texts.push(reply.text());
+            let text = reply.text();
+            said.ends_in_words = !text.is_empty();
+            if said.ends_in_words {
+                said.texts.push(text);
             }
             let calls = self.take(&reply).await?;
             match reply.stop_reason.as_str() {
@@ -190,7 +194,7 @@ impl Thread {
                     ));
                 }
                 // The server stopped in the middle of its own tools and wants to be asked again.
-                "pause_turn" if calls.is_empty() => {}
+                "pause_turn" if calls.is_empty() && !reply.blocks.is_empty() => {}
                 _ if calls.is_empty() => return Ok(said),
                 _ => {
                     for entry in self.answer_all(&calls).await? {
@@ -243,7 +247,7 @@ impl Thread {
     /// message's, results find their calls, and the API refuses a call's id that stands twice.
     fn set_ids(&self, reply: &mut Reply) -> Result<(), EngineError> {
         let past = &self.past.dialogue;
-        if reply.id.is_empty() || past.ends_with(&reply.id) {
+        if reply.id.is_empty() || past.has_message(&reply.id) {
             reply.id = format!("msg_{}", new_id());
         }
         let mut seen: Vec<String> = Vec::new();

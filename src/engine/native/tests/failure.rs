@@ -34,6 +34,48 @@ async fn overload_comes_with_the_time_to_wait() {
 }
 
 #[tokio::test]
+async fn a_server_that_is_down_comes_with_the_time_to_wait() {
+    let (error, ..) = fails_with(vec![Answer::error(503, "api_error", "maintenance")]).await;
+    let retry_after = Some(Duration::from_secs(7));
+    assert_eq!(error.fault, Fault::Server { retry_after });
+    assert_eq!(error.fault.remedy(), crate::engine::Remedy::Retry { after: retry_after });
+}
+
+#[tokio::test]
+async fn a_report_that_was_cut_or_never_came_is_not_passed_off_as_one() {
+    let cut = [server::begin(), server::block(0, &text("half a rep")), server::end("max_tokens")];
+    let server = Server::start(vec![
+        Answer::blocks(&[agent("t1", "left")]),
+        Answer::Events(cut.concat()),
+        Answer::blocks(&[agent("t2", "right")]),
+        Answer::blocks(&[text("I look first"), ask("q1", "a?")]),
+        Answer::blocks(&[]),
+        Answer::blocks(&[text("done")]),
+    ])
+    .await;
+    let (mut talk, _notes) = start(&server, opening()).await;
+    talk.turn("go").await.unwrap();
+    let requests = server.requests();
+    let result = |request: usize, message: usize| {
+        let block = &requests[request].body["messages"][message]["content"][0];
+        block["content"].as_str().unwrap().to_owned()
+    };
+    assert!(result(2, 2).starts_with("half a rep\n"), "{}", result(2, 2));
+    assert!(result(2, 2).contains("cut off"), "{}", result(2, 2));
+    assert!(result(5, 4).starts_with("(The subagent ended without a report."), "{}", result(5, 4));
+    assert!(result(5, 4).ends_with("I look first (seen)"), "{}", result(5, 4));
+}
+
+#[tokio::test]
+async fn a_pause_with_nothing_said_is_not_asked_for_ever() {
+    let paused = || Answer::Events([server::begin(), server::end("pause_turn")].concat());
+    let server = Server::start(vec![paused(), paused()]).await;
+    let (mut talk, _notes) = start(&server, opening()).await;
+    assert_eq!(talk.turn("go").await.unwrap().stop_reason, "pause_turn");
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn overload_in_the_middle_of_a_stream_is_typed_and_paid_for() {
     let broken = [server::begin(), server::block(0, &text("half")), server::overloaded()].concat();
     let (error, notes, talk) = fails_with(vec![Answer::Events(broken)]).await;
@@ -135,7 +177,7 @@ async fn answers_that_are_no_stream_are_read_by_what_they_are() {
     .await;
     let (mut talk, _notes) = start(&server, opening()).await;
     assert_eq!(talk.turn("go").await.unwrap().text, "in one piece");
-    for fault in [Fault::Protocol, Fault::BadRequest, Fault::Overflow, Fault::Credentials] {
+    for fault in [Fault::Protocol, Fault::Overflow, Fault::Overflow, Fault::Credentials] {
         let error = talk.turn("go").await.unwrap_err();
         assert_eq!(error.fault, fault, "{error}");
         assert!(!error.message.contains("canary"), "{error}");

@@ -28,6 +28,13 @@ impl Notes {
         rows.map(|(_, entry)| serde_json::from_str(entry.raw()).unwrap_or(Value::Null)).collect()
     }
 
+    /// One transcript as it is stored, a line for each entry.
+    pub(super) fn raw(&self, key: &str) -> String {
+        let record = self.record.lock().unwrap();
+        let rows = record.iter().filter(|(place, _)| place == key);
+        rows.map(|(_, entry)| format!("{}\n", entry.raw())).collect()
+    }
+
     pub(super) fn events(&self) -> Vec<Event> {
         self.events.lock().unwrap().clone()
     }

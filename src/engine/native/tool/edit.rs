@@ -37,7 +37,7 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
         all: input.flag("replace_all")?.unwrap_or(false),
     };
     let toolbox = toolbox.clone();
-    super::walk::blocking(move |_| edit(&toolbox, &path, &change)).await
+    super::walk::blocking(move |_| write::in_turn(|| edit(&toolbox, &path, &change))).await
 }
 
 fn edit(toolbox: &Toolbox, path: &Path, change: &Change) -> Answer {
@@ -197,6 +197,32 @@ mod tests {
         assert!(edit().await.output.as_str().unwrap().contains("not UTF-8"));
         fs::remove_file(&file).unwrap();
         assert!(edit().await.output.as_str().unwrap().contains("does not exist"));
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+    async fn what_two_conversations_edit_at_the_same_time_is_all_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("f");
+        let start: String = (0..4).map(|number| format!("{number}:\n")).collect();
+        fs::write(&file, start).unwrap();
+        let work = |number: usize| {
+            let toolbox = Toolbox::new(folder.path().to_owned(), Vec::new());
+            tokio::spawn(async move {
+                let mut done = 0;
+                while done < 50 {
+                    let input = json!({"file_path": "f"});
+                    call(&toolbox, "Read", &input).await.unwrap();
+                    let (old, new) = (format!("{number}:"), format!("{number}:x"));
+                    let input = json!({"file_path": "f", "old_string": old, "new_string": new});
+                    let output = call(&toolbox, "Edit", &input).await.unwrap();
+                    done += usize::from(!output.is_error);
+                }
+            })
+        };
+        for task in (0..4).map(work).collect::<Vec<_>>() {
+            task.await.unwrap();
+        }
+        assert_eq!(fs::read_to_string(&file).unwrap().matches('x').count(), 200);
     }
 
     proptest! {

@@ -20,7 +20,7 @@ const COUNTED_BYTES: u64 = 64 * 1024 * 1024;
 
 pub(super) const DESCRIPTION: &str = "Reads a file. `file_path` is absolute or relative to the workspace. \
 Text comes with line numbers, up to 2000 lines or 100000 characters a call; the result says when there is \
-more and with which `offset` to go on. Lines longer than 2000 characters are cut; ask for such a line alone \
+more and with which `offset` to go on. In a file of more than 100000 bytes lines longer than 2000 characters are cut; ask for such a line alone \
 (`limit` 1) to see up to 100000 characters of it. PNG, JPEG, GIF and WebP pictures are shown. Folders and other binary \
 files cannot be read.";
 
@@ -88,7 +88,7 @@ fn read(path: &Path, name: &str, size: u64, window: Window) -> Answer {
     if start[..start.len().min(8192)].contains(&0) {
         return Err(Complaint(format!("{name} is a binary file of {size} bytes.")));
     }
-    let page = Page::take(&mut reader, window, size <= COUNTED_BYTES).map_err(unreadable)?;
+    let page = Page::take(&mut reader, window, size).map_err(unreadable)?;
     let detail = json!({"type": "text", "file": {
         "filePath": path.display().to_string(),
         "startLine": window.first, "numLines": page.shown, "totalLines": page.total,
@@ -107,9 +107,12 @@ struct Page {
 }
 
 impl Page {
-    fn take(reader: &mut impl BufRead, window: Window, count_all: bool) -> io::Result<Self> {
+    fn take(reader: &mut impl BufRead, window: Window, size: u64) -> io::Result<Self> {
         let mut page = Self::default();
-        let most = if window.lines == 1 { RESULT_CHARS } else { LINE_CHARS };
+        let count_all = size <= COUNTED_BYTES;
+        // A file that fits into one result is shown whole, however long its lines are.
+        let alone = window.lines == 1 || size <= RESULT_CHARS as u64;
+        let most = if alone { RESULT_CHARS } else { LINE_CHARS };
         let mut line = Line::default();
         let (mut number, mut chars) = (0_u64, 0);
         let end = window.first.saturating_add(window.lines);
@@ -260,10 +263,13 @@ mod tests {
     #[tokio::test]
     async fn a_long_line_is_cut_unless_it_is_asked_for_alone() {
         let long = "é".repeat(3000);
-        let text = text_of(format!("{long}\nb\n"), json!({})).await;
-        assert!(text.contains("[2000 more bytes of this line are not shown]\n     2\tb"), "{text}");
-        let text = text_of(format!("{long}\nb\n"), json!({"limit": 1})).await;
+        let (file, rest) = (format!("{long}\nb\n"), "z\n".repeat(60_000));
+        let text = text_of(format!("{file}{rest}"), json!({})).await;
+        assert!(text.contains("[2000 more bytes of this line are not shown]\n     2\tb"));
+        let text = text_of(format!("{file}{rest}"), json!({"limit": 1})).await;
         assert!(text.contains(&long));
+        // A spilled result, say, is short enough to be shown as a whole.
+        assert_eq!(text_of(&file, json!({})).await, format!("     1\t{long}\n     2\tb"));
         let text = text_of("x".repeat(500_000), json!({})).await;
         assert!(text.contains("[498000 more bytes"), "{}", text.len());
     }
@@ -302,7 +308,7 @@ mod tests {
         loop {
             let mut reader = io::BufReader::with_capacity(7, content.as_bytes());
             let window = Window { first, lines };
-            let page = Page::take(&mut reader, window, true).unwrap();
+            let page = Page::take(&mut reader, window, content.len() as u64).unwrap();
             let parts = page.text.split_terminator('\n');
             all.extend(parts.map(|line| line.split_once('\t').unwrap().1.to_owned()));
             first += page.shown;

@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use serde_json::{Value, json};
 
@@ -29,27 +30,27 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
     let path = place::absolute(toolbox.workspace(), input.filled_text("file_path")?);
     let content = input.text("content")?.to_owned();
     let toolbox = toolbox.clone();
-    super::walk::blocking(move |_| {
-        let name = place::shown(toolbox.workspace(), &path);
-        let exists = match fs::metadata(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => false,
-            _ => {
-                place::regular_file(&path, &name)?;
-                toolbox.seen().check(&path, &name)?;
-                true
-            }
-        };
-        replace(&path, content.as_bytes())
-            .map_err(|error| place::failed("written", &name, &error))?;
-        remember(&toolbox, &path, &name)?;
-        let (what, lines) = (if exists { "Replaced" } else { "Created" }, content.lines().count());
-        let detail = json!({
-            "type": if exists { "update" } else { "create" },
-            "filePath": path.display().to_string(), "bytes": content.len(),
-        });
-        Ok(ToolOutput::text(format!("{what} {name} ({lines} lines)."), detail))
-    })
-    .await
+    super::walk::blocking(move |_| in_turn(|| write(&toolbox, &path, &content))).await
+}
+
+fn write(toolbox: &Toolbox, path: &Path, content: &str) -> Answer {
+    let name = place::shown(toolbox.workspace(), path);
+    let exists = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        _ => {
+            place::regular_file(path, &name)?;
+            toolbox.seen().check(path, &name)?;
+            true
+        }
+    };
+    replace(path, content.as_bytes()).map_err(|error| place::failed("written", &name, &error))?;
+    remember(toolbox, path, &name)?;
+    let (what, lines) = (if exists { "Replaced" } else { "Created" }, content.lines().count());
+    let detail = json!({
+        "type": if exists { "update" } else { "create" },
+        "filePath": path.display().to_string(), "bytes": content.len(),
+    });
+    Ok(ToolOutput::text(format!("{what} {name} ({lines} lines)."), detail))
 }
 
 /// Notes that the conversation knows the file as it was just written.
@@ -57,6 +58,14 @@ pub(super) fn remember(toolbox: &Toolbox, path: &Path, name: &str) -> Result<(),
     let print = Print::take(path).map_err(|error| place::failed("read back", name, &error))?;
     toolbox.seen().remember(path, print);
     Ok(())
+}
+
+/// Runs the work while no other call looks at a file to replace it. Two conversations that edit one file at
+/// the same time would undo each other's work otherwise.
+pub(super) fn in_turn<T>(work: impl FnOnce() -> T) -> T {
+    static TURN: Mutex<()> = Mutex::new(());
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    work()
 }
 
 /// Puts the content in place in one step: a reader, or a kill, sees the old file or the new one.
