@@ -16,6 +16,8 @@ mod demo;
 mod environment;
 #[path = "story/human.rs"]
 mod human;
+#[path = "story/isolate.rs"]
+mod isolate;
 #[path = "story/once.rs"]
 mod once;
 #[path = "story/prompt.rs"]

@@ -6,7 +6,7 @@ use super::paper::freeze;
 use super::starter::{Flow, Papers, Start, Turn};
 use crate::document::{Goal, Verdict, VerdictState};
 use crate::language::Language;
-use crate::role::{CoordinatorOptions, coder, coordinator, prompt};
+use crate::role::{CoordinatorOptions, Worker, coder, coordinator, isolated_coder, prompt};
 use crate::runtime::Session;
 
 /// What a person makes of a goal that is judged unreachable.
@@ -21,7 +21,7 @@ impl Flow<'_> {
     pub(super) async fn work(&self, start: &Start, papers: Papers) -> Result<Outcome, FlowError> {
         let language = self.workbench.language();
         let names = &start.names;
-        let role = coordinator(CoordinatorOptions::new(language, vec![coder(language)]));
+        let role = coordinator(CoordinatorOptions::new(language, vec![self.worker(language)]));
         let mut session = self.carried(start, names.work).await?;
         let asked = self.lineage.state();
         let mut prompt = match session {
@@ -88,6 +88,17 @@ impl Flow<'_> {
             round += 1;
             prompt = feedback;
             session = Session::Resume(result.session_id.unwrap_or_default());
+        }
+    }
+
+    /// Whoever does the work; in worktrees it finds the workbench only by its whole path.
+    fn worker(&self, language: Language) -> Worker {
+        match self.options.isolate {
+            true => {
+                let scripts = self.workbench.shown(&self.workbench.scripts());
+                isolated_coder(language, format!("{scripts}/"))
+            }
+            false => coder(language),
         }
     }
 
