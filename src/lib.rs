@@ -6,6 +6,7 @@
 //! | layer | room | what it holds |
 //! |---|---|---|
 //! | [`transcript`] | words | entries in the transcript shape, blocks, usage, ids, project keys |
+//! | [`disk`] | shelf | files that are written whole or not at all |
 //! | [`language`] | tongue | what flower says to people, by key, in three languages |
 //! | [`event`] | news | what happened, as plain data and as JSON lines |
 //! | [`settings`] | choices | flags, environment, `.env` files and defaults, resolved once |
@@ -30,6 +31,7 @@
 
 pub mod cli;
 pub mod context;
+pub mod disk;
 pub mod document;
 pub mod engine;
 pub mod event;

@@ -10,6 +10,8 @@ mod again;
 mod bad_input;
 #[path = "story/chain.rs"]
 mod chain;
+#[path = "story/cost.rs"]
+mod cost;
 #[path = "story/demo.rs"]
 mod demo;
 #[path = "story/environment.rs"]

@@ -271,9 +271,12 @@ fn amount(text: &str) -> Result<f64, String> {
     }
 }
 
+/// More seconds than anybody waits, and fewer than a duration can hold.
+const LONGEST_WAIT: f64 = 1e9;
+
 fn seconds(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(seconds) if seconds.is_finite() => Ok(seconds),
+        Ok(seconds) if seconds.abs() <= LONGEST_WAIT => Ok(seconds),
         _ => Err("a number of seconds, such as 600".into()),
     }
 }
@@ -301,6 +304,14 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+
+    #[test]
+    fn a_time_that_no_clock_can_hold_is_refused() {
+        for text in ["1e300", "inf", "NaN", "-1e300", "x", ""] {
+            assert!(seconds(text).is_err(), "{text}");
+        }
+        assert_eq!(seconds("600"), Ok(600.0));
+    }
 
     #[test]
     fn the_arguments_are_consistent() {

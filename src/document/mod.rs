@@ -5,6 +5,7 @@ mod fence;
 mod goal;
 mod heading;
 mod list;
+mod remark;
 mod section;
 mod state;
 mod verdict;

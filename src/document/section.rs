@@ -42,6 +42,12 @@ impl<K: Kind> Section<K> {
         clean(self.lines.iter().map(|line| line.text.as_str()))
     }
 
+    /// The lines with what is in fences as text.
+    pub(super) fn unfenced(&self) -> Vec<Line> {
+        let bare = |line: &Line| Line { text: line.text.clone(), place: Place::Text };
+        self.lines.iter().filter(|line| line.place == Place::Code).map(bare).collect()
+    }
+
     /// Drops closing words such as "that is all, shall I start?" that follow the last rule line.
     pub(super) fn drop_epilogue(&mut self) {
         let Some(rule) = self.lines.iter().rposition(|line| is_rule(&line.text)) else {

@@ -5,6 +5,8 @@ use std::sync::LazyLock;
 use regex::Regex;
 use unicode_normalization::UnicodeNormalization;
 
+use super::remark;
+
 /// What a judge found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum VerdictState {
@@ -20,6 +22,9 @@ pub enum VerdictState {
 }
 
 impl VerdictState {
+    /// Every state.
+    pub const ALL: [Self; 4] = [Self::Achieved, Self::NotYet, Self::Unreachable, Self::Unclear];
+
     /// As events name it.
     pub fn name(self) -> &'static str {
         match self {
@@ -51,7 +56,10 @@ const CHOICE: &str = r"(?:达成|achieved|yes|достигнут[оа]?)\s*(?:/|
 const DOUBT: &str = concat!(
     r"未|没能|没法|没达|没有达|没有通|没有完|没通|不算|不能|不通过|不达|不行|不确定|失败|尚|缺|部分|几乎|差一|基本上|但|不过|然而|除了|除非|只是|仅|尽管|虽然|可能|大概|应该|\?",
     r"|\b(?:not|never|cannot|unable|fails?|failed|failing|doubt\w*|partial\w*|partly|almost|nearly|mostly|except|but|however|although|though|unless|until|only|incomplete|missing|broken|maybe|probably|perhaps|if|un\w+ed)\b|n't\b",
+    r"|\b(?:apart from|aside from|other than|exceptions?|excluding|barring|pending|provided|assuming|caveats?|reservations?|largely|in part|skipped|untested|false|no)\b",
+    r"|前提|假设|如果|待定|待验|待修|仍|例外|保留|否|跳过|❌|✗|✘",
     r"|\b(?:не|нет|ни|частично|почти|но|однако|кроме|хотя|если|провал\w*|возможно|вероятно|только|пока)\b",
+    r"|\b(?:при условии|за исключением|помимо|в основном|наполовину|с оговорк\w*|пропущен\w*)",
     r"|\b[1-9]\d* failures?\b",
 );
 
@@ -66,6 +74,8 @@ static STARTS_ACHIEVED: LazyLock<Regex> = LazyLock::new(|| {
     // A token counts only when a sentence or clause ends right after it.
     compile(&format!(r"^(?:{ACHIEVED})\s*(?:$|[.。,;!(—–:]|\n|\s-\s)"))
 });
+/// A line that goes on in the next one.
+const UNFINISHED: [char; 7] = [',', ';', ':', '(', '—', '–', '-'];
 static IS_ACHIEVED: LazyLock<Regex> =
     LazyLock::new(|| compile(&format!(r"^(?:{ACHIEVED}|1|true)[.。!]?$")));
 static IS_NOT_YET: LazyLock<Regex> = LazyLock::new(|| compile(r"^(?:0|false)[.。!]?$"));
@@ -96,10 +106,12 @@ pub(super) fn read(text: &str) -> VerdictState {
         let limited = token.as_str().ends_with(',') || DOUBTS.is_match(rest);
         return if limited && SAYS_UNREACHABLE.is_match(rest) {
             VerdictState::Unreachable
-        } else if DOUBTS.is_match(rest) {
+        } else if DOUBTS.is_match(&remark::without_praise(rest)) {
             VerdictState::NotYet
-        } else {
+        } else if remark::only_affirms(beside(&text, token.end())) {
             VerdictState::Achieved
+        } else {
+            VerdictState::Unclear
         };
     }
     if SAYS_UNREACHABLE.is_match(&text) {
@@ -111,6 +123,14 @@ pub(super) fn read(text: &str) -> VerdictState {
     }
 }
 
+/// What stands in the same line as a decisive word that ends at `end`. Further lines are reasons, as
+/// under a heading of their own; but a line that goes on is no line.
+fn beside(text: &str, end: usize) -> &str {
+    let line = text.lines().next().unwrap_or_default();
+    let whole = if line.trim_end().ends_with(UNFINISHED) { text } else { line };
+    whole.get(end..).unwrap_or_default()
+}
+
 /// Whether the text is one decisive word and nothing else.
 pub(super) fn is_lone_word(text: &str) -> bool {
     let text = fold(text);
@@ -119,7 +139,7 @@ pub(super) fn is_lone_word(text: &str) -> bool {
 
 /// Whether the text holds a word that takes an "achieved" back.
 pub(super) fn doubts(text: &str) -> bool {
-    DOUBTS.is_match(&fold(text))
+    DOUBTS.is_match(&remark::without_praise(&fold(text)))
 }
 
 /// One form for full-width signs, traditional 達, ё, curly quotes, emphasis and spaces.

@@ -86,7 +86,12 @@ impl Verdict {
         let sections = section::parse::<Part>(text);
         let mut failed: Vec<String> = Vec::new();
         for section in sections.iter().filter(|section| section.kind == Part::Failed) {
-            failed.extend(list::items(&section.lines));
+            let items = list::items(&section.lines);
+            match items.is_empty() {
+                // All of it in a fence is still an answer.
+                true => failed.extend(list::items(&section.unfenced())),
+                false => failed.extend(items),
+            }
         }
         failed.retain(|item| !is_none(item));
         // "Failed", alone, is a heading with nothing under it, and an answer all the same.

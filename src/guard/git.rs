@@ -39,8 +39,14 @@ const HISTORY: Options = Options {
 };
 
 /// True where `git` with these arguments only looks.
-pub(super) fn looks(arguments: &[Word]) -> bool {
-    let Some((subcommand, rest)) = subcommand(arguments) else { return false };
+pub(super) fn looks(git: &Word, arguments: &[Word]) -> bool {
+    let Some((name, rest)) = subcommand(arguments) else { return false };
+    let subcommand = name.to_ascii_lowercase();
+    // `git STATUS` is no command of git's, but may be an alias of the repository's, which runs anything;
+    // where `GIT` itself is found, names have no case.
+    if name != subcommand && git.text == "git" || arguments.iter().any(asks_for_signatures) {
+        return false;
+    }
     let listed = |options: Options| options.admit(rest);
     match subcommand.as_str() {
         "diff" | "log" | "show" | "whatchanged" | "shortlog" => listed(HISTORY),
@@ -70,8 +76,9 @@ pub(super) fn looks(arguments: &[Word]) -> bool {
             ],
             ..OPERANDS
         }),
+        // `--dirty` and `--broken` write the index.
         "describe" => listed(Options {
-            long: &["tags always long all contains abbrev match exclude dirty broken exact-match \
+            long: &["tags always long all contains abbrev match exclude exact-match \
                    first-parent candidates"],
             ..OPERANDS
         }),
@@ -133,9 +140,14 @@ pub(super) fn looks(arguments: &[Word]) -> bool {
     }
 }
 
-/// The subcommand in lower case and what follows it. Of git's own options only those pass that say
+/// `%G?` and `%(signature)` in a format start the program that checks signatures.
+fn asks_for_signatures(word: &Word) -> bool {
+    word.text.contains("%G") || word.text.contains("%(signature")
+}
+
+/// The subcommand and what follows it. Of git's own options only those pass that say
 /// where to look; `-c` could name a program to run.
-fn subcommand(arguments: &[Word]) -> Option<(String, &[Word])> {
+fn subcommand(arguments: &[Word]) -> Option<(&str, &[Word])> {
     let (first, rest) = arguments.split_first()?;
     if !first.bare {
         return None;
@@ -146,7 +158,7 @@ fn subcommand(arguments: &[Word]) -> Option<(String, &[Word])> {
             if folder.is_operand() { subcommand(rest) } else { None }
         }
         "--no-pager" | "-P" | "--no-optional-locks" => subcommand(rest),
-        name => Some((name.to_ascii_lowercase(), rest)),
+        name => Some((name, rest)),
     }
 }
 

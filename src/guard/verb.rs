@@ -13,15 +13,17 @@ pub(super) enum Check {
     Anything,
     /// Only what is listed.
     Listed(Options),
-    /// By a function.
+    /// By a function of the arguments.
     By(fn(&[Word]) -> bool),
+    /// By a function of the command's own name and the arguments.
+    Whole(fn(&Word, &[Word]) -> bool),
 }
 
-use Check::{Anything, By, Listed};
+use Check::{Anything, By, Listed, Whole};
 
 /// The table; names in lower case.
 pub(super) const VERBS: &[(&str, Check)] = &[
-    ("git", By(git::looks)),
+    ("git", Whole(git::looks)),
     // Places and files.
     ("ls", Anything),
     ("ll", Anything),
@@ -234,6 +236,7 @@ pub(super) fn looks(words: &[Word]) -> bool {
         Some((_, Anything)) => true,
         Some((_, Listed(options))) => options.admit(arguments),
         Some((_, By(check))) => check(arguments),
+        Some((_, Whole(check))) => check(verb, arguments),
         None => false,
     }
 }

@@ -24,6 +24,17 @@ pub enum AskState {
 }
 
 impl AskState {
+    /// Every state.
+    pub const ALL: [Self; 7] = [
+        Self::Asked,
+        Self::Answered,
+        Self::Timeout,
+        Self::Declined,
+        Self::OverBudget,
+        Self::Invalid,
+        Self::Cancelled,
+    ];
+
     /// The name in events and in the log.
     pub fn name(self) -> &'static str {
         match self {

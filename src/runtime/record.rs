@@ -1,11 +1,11 @@
 //! The run folder: where it is, its lock, and how its JSON files are replaced.
 
 use std::fs::{self, File};
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use crate::disk::{self, Care};
 use crate::store::StoreError;
 
 /// Why a record cannot be used. Nothing was written when one of these comes back.
@@ -88,14 +88,7 @@ impl RunFolder {
         let failed = |e: std::io::Error| RecordError::io(&path, "written", e);
         let mut text = serde_json::to_string_pretty(value).map_err(|e| failed(e.into()))?;
         text.push('\n');
-        let mut file = tempfile::Builder::new()
-            .prefix(&format!(".{name}-"))
-            .tempfile_in(&self.path)
-            .map_err(failed)?;
-        file.write_all(text.as_bytes()).map_err(failed)?;
-        file.as_file().sync_all().map_err(failed)?;
-        file.persist(&path).map_err(|e| failed(e.error))?;
-        Ok(())
+        disk::replace(&path, text.as_bytes(), Care::Private).map_err(failed)
     }
 
     /// Waits for the folder's lock; it is let go when the guard is dropped, also by a kill.

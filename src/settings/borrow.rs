@@ -5,16 +5,17 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::known::CREDENTIAL_KEYS;
+use super::source::LONGEST;
+use crate::disk;
 
 /// The known keys with a value that counts, and those whose value cannot be used.
 ///
 /// A file that is missing, broken or of another shape is no file: it is another program's, and may be
 /// half written at any moment.
 pub(super) fn read(path: &Path) -> (Vec<(&'static str, String)>, Vec<&'static str>) {
-    let is_file = std::fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
-    match std::fs::read(path) {
-        Ok(bytes) if is_file => pick(&bytes),
-        _ => (Vec::new(), Vec::new()),
+    match disk::read(path, LONGEST) {
+        Ok(bytes) => pick(&bytes),
+        Err(_) => (Vec::new(), Vec::new()),
     }
 }
 

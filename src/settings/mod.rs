@@ -6,6 +6,7 @@
 
 mod borrow;
 mod endpoint;
+mod git;
 mod grammar;
 mod known;
 mod model;
@@ -155,22 +156,24 @@ impl Settings {
     }
 
     /// What a tool gets: every key of the process and the files except the nine and `FLOWER_*`. Variables
-    /// that are not text stay as they are.
+    /// that are not text stay as they are. Besides, git is kept from locking, asking and starting servers.
     pub fn tool_environment(&self) -> Vec<(OsString, OsString)> {
         let kept = |key: &OsStr| {
             let own = key.as_encoded_bytes().starts_with(b"FLOWER_");
             !own && !CREDENTIAL_KEYS.iter().any(|known| key == OsStr::new(known))
         };
         let kept = self.values.iter().filter(|(key, _)| kept(key));
-        kept.map(|(key, value)| (key.clone(), value.text.clone())).collect()
+        let mut all = kept.map(|(key, value)| (key.clone(), value.text.clone())).collect();
+        git::hush(&mut all);
+        all
     }
 
     fn read_models(&mut self) {
         let Some(path) = self.config_dir.as_ref().map(|dir| dir.join("models.json")) else {
             return;
         };
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => Ok(text),
+        let text = match crate::disk::read(&path, source::LONGEST) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|error| error.to_string()),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return,
             Err(error) => Err(error.to_string()),
         };
@@ -282,7 +285,8 @@ pub(crate) mod tests {
         let home = Home::new().with("ANTHROPIC_API_KEY", "canary").with("FLOWER_GATE", "x");
         home.project("DATABASE=1\nANTHROPIC_MODEL=m\nFLOWER_LANG=zh\nANTHROPIC_OTHER=2\n");
         let environment = home.resolve().tool_environment();
-        let keys: Vec<_> = environment.iter().map(|(key, _)| key.to_str().unwrap()).collect();
+        let keys = environment.iter().map(|(key, _)| key.to_str().unwrap());
+        let keys: Vec<_> = keys.filter(|key| !key.starts_with("GIT_")).collect();
         assert_eq!(keys, ["ANTHROPIC_OTHER", "DATABASE", "HOME"]);
     }
 

@@ -10,6 +10,7 @@ use sha2::{Digest, Sha256};
 use super::borrow;
 use super::grammar;
 use super::warning::Warning;
+use crate::disk;
 
 /// The process environment and the places that depend on it, handed in by the door.
 #[derive(Clone, Default)]
@@ -193,15 +194,12 @@ fn is_this_package(manifest: &Path) -> bool {
     })
 }
 
-/// Reads a regular file. What is no regular file is not opened: a pipe would block.
+/// The longest file of settings, in bytes; what is longer is something else.
+pub(super) const LONGEST: u64 = 4 << 20;
+
+/// Reads a regular file.
 fn read(full: &Path, shown: &Path, named: bool, warnings: &mut Vec<Warning>) -> Option<Vec<u8>> {
-    let outcome = fs::metadata(full).and_then(|metadata| {
-        if metadata.is_file() {
-            return fs::read(full);
-        }
-        Err(std::io::Error::other("not a regular file"))
-    });
-    match outcome {
+    match disk::read(full, LONGEST) {
         Ok(bytes) => Some(bytes),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !named => None,
         Err(error) => {

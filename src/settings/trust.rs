@@ -3,11 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::io;
+use std::path::Path;
 
 use super::Settings;
-use super::source::ProjectFile;
+use super::source::{LONGEST, ProjectFile};
+use crate::disk::{self, Care};
 
 const FILE: &str = "trusted.json";
 
@@ -41,20 +42,17 @@ fn name_of(project: &ProjectFile) -> io::Result<String> {
 
 /// A file that is missing or broken remembers nothing: then the person is asked again.
 fn read(path: &Path) -> BTreeMap<String, String> {
-    let bytes = fs::read(path).unwrap_or_default();
+    let bytes = disk::read(path, LONGEST).unwrap_or_default();
     serde_json::from_slice(&bytes).unwrap_or_default()
 }
 
-/// Replaces the file in one step. The temporary file has mode 0600 from its first moment.
 fn write(path: &Path, all: &BTreeMap<String, String>) -> io::Result<()> {
-    let dir = path.parent().map(PathBuf::from).unwrap_or_default();
-    fs::create_dir_all(&dir)?;
-    let mut file = tempfile::NamedTempFile::new_in(&dir)?;
-    serde_json::to_writer_pretty(&mut file, all)?;
-    file.write_all(b"\n")?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut text = serde_json::to_vec_pretty(all)?;
+    text.push(b'\n');
+    disk::replace(path, &text, Care::Private)
 }
 
 #[cfg(test)]

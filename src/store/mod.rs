@@ -33,9 +33,6 @@ pub enum StoreError {
     /// The file or its folder cannot be made or opened.
     #[error("the session store {path} cannot be opened: {reason}")]
     Open { path: String, reason: String },
-    /// A stored row is not an entry.
-    #[error("the session store {path} holds a row that is not an entry: {reason}")]
-    Damaged { path: String, reason: String },
     /// A transcript was to be written whose name could be read as another one's.
     #[error(
         "the session store {path} refuses the name {name:?}: a project or session has no slash in it and is not empty"

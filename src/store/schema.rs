@@ -73,8 +73,10 @@ pub(super) fn open(path: &Path, options: &StoreOptions) -> Result<Opened, StoreE
         ),
         _ => StoreError::Database { path: shown.clone(), source: error },
     };
+    // Made absolute, a path is a path: SQLite would take `file:x?mode=memory` for an address.
+    let file = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
     let mut connection =
-        if in_memory { Connection::open_in_memory() } else { Connection::open(path) }
+        if in_memory { Connection::open_in_memory() } else { Connection::open(&file) }
             .map_err(explain)?;
     // A second writer on a shared file system is told at once instead of waiting for hours.
     let patience = if rollback { Duration::ZERO } else { BUSY };

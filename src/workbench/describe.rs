@@ -14,6 +14,9 @@ const BYTES: u64 = 4096;
 /// The longest description that was not meant as one, in characters.
 const LONGEST: usize = 100;
 
+/// The longest one that was: forty of them stand in every conversation.
+const LONGEST_MARKED: usize = 300;
+
 /// `# desc: what it does`, also with the full-width colon.
 static MARKED: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"(?i)^\s*(?:#|//|--)\s*desc\s*[:\u{FF1A}]\s*(.+)$")
@@ -31,7 +34,7 @@ pub(super) fn describe(path: &Path) -> String {
     let lines: Vec<&str> = text.lines().take(LINES).collect();
     let marked = lines.iter().find_map(|line| MARKED.captures(line)?.get(1));
     match marked {
-        Some(words) => visible(words.as_str()),
+        Some(words) => visible(words.as_str()).chars().take(LONGEST_MARKED).collect(),
         None => lines.iter().find_map(|line| comment(line)).unwrap_or_default(),
     }
 }
@@ -69,9 +72,14 @@ fn comment(line: &str) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
-/// The text without what a terminal or a reader of Markdown would not show.
+/// The text without what a terminal or a reader of Markdown would not show, or would take for the end
+/// of a line or for another direction.
 pub(super) fn visible(text: &str) -> String {
-    text.trim().chars().filter(|c| !c.is_control()).collect()
+    let hidden = |c: char| {
+        c.is_control()
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    text.trim().chars().filter(|c| !hidden(*c)).collect()
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
-//! Writing files whole or not at all.
+//! Files of the workbench: names, errors that name them, and no writing without need.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
-use tempfile::NamedTempFile;
+use crate::disk::{self, Care};
 
 /// Puts the path into an error's text, since the system's does not name it.
 pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> io::Error + '_ {
@@ -20,41 +20,19 @@ pub(super) fn plain_name(name: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a new file; false where one is there already, which then stays. A link that somebody put in
-/// its place is not followed.
+/// Writes a new file; false where one is there already, which then stays.
 pub(super) fn write_if_absent(path: &Path, text: &str) -> io::Result<bool> {
-    if fs::symlink_metadata(path).is_ok() {
-        return Ok(false);
-    }
-    match prepare(path, text)?.persist_noclobber(path) {
-        Ok(_) => Ok(true),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => Ok(false),
-        Err(failed) => Err(at(path)(failed.error)),
-    }
+    disk::create(path, text.as_bytes(), Care::Work).map_err(at(path))
 }
 
-/// Puts the text in the place of what is there, in one step; nothing is done where it is the same.
+/// Puts the text in the place of what is there; nothing is done where it is the same.
 pub(super) fn write_if_changed(path: &Path, text: &str) -> io::Result<()> {
-    if fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+    // A link is replaced even by the same text: what it leads to is somebody else's.
+    let is_file = fs::symlink_metadata(path).is_ok_and(|about| about.is_file());
+    if is_file && fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
-    prepare(path, text)?.persist(path).map_err(|failed| at(path)(failed.error))?;
-    Ok(())
-}
-
-/// The text in a hidden file beside `path`.
-fn prepare(path: &Path, text: &str) -> io::Result<NamedTempFile> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".new-");
-    // As readable as any other file of the user's; the umask still takes away.
-    #[cfg(unix)]
-    let permissions = std::os::unix::fs::PermissionsExt::from_mode(0o666);
-    #[cfg(unix)]
-    builder.permissions(permissions);
-    let mut file = builder.tempfile_in(folder).map_err(at(folder))?;
-    file.write_all(text.as_bytes()).map_err(at(path))?;
-    Ok(file)
+    disk::replace(path, text.as_bytes(), Care::Work).map_err(at(path))
 }
 
 #[cfg(test)]
@@ -62,25 +40,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_is_left_beside_the_file() {
+    fn the_same_text_is_not_written_again() {
+        use std::os::unix::fs::MetadataExt;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
+        let number = || fs::metadata(&path).unwrap().ino();
         assert!(write_if_absent(&path, "1").unwrap());
-        assert!(!write_if_absent(&path, "2").unwrap());
-        write_if_changed(&path, "3").unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "3");
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let first = number();
+        write_if_changed(&path, "1").unwrap();
+        assert_eq!(number(), first);
+        write_if_changed(&path, "2").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "2");
     }
 
-    #[cfg(unix)]
     #[test]
-    fn a_planted_link_is_not_followed() {
-        let folder = tempfile::tempdir().unwrap();
-        let (victim, link) = (folder.path().join("victim"), folder.path().join("link"));
-        std::os::unix::fs::symlink(&victim, &link).unwrap();
-        assert!(!write_if_absent(&link, "x").unwrap());
-        assert!(!victim.exists());
-        write_if_changed(&link, "x").unwrap();
-        assert!(!victim.exists() && fs::symlink_metadata(&link).unwrap().is_file());
+    fn an_error_names_the_file() {
+        let error = write_if_absent(Path::new("/no/such/folder/a"), "").unwrap_err();
+        assert!(error.to_string().contains("/no/such/folder/a"), "{error}");
     }
 }

@@ -93,9 +93,9 @@ pub(super) fn prompt(bench: &Workbench) -> String {
 fn line(bench: &Workbench, item: &Item) -> String {
     // A name may hold anything but a slash; what would break out of the line or the code marks goes.
     let path = visible(&bench.shown(&item.path)).replace('`', "'");
-    let description = match item.description.as_str() {
-        "" => bench.language().text("workbench.no_description", &[]),
-        words => words.to_owned(),
+    let description = match item.description() {
+        words if words.is_empty() => bench.language().text("workbench.no_description", &[]),
+        words => words,
     };
     format!("- `{path}` — {description} ({})\n", item.size)
 }

@@ -9,10 +9,16 @@ use super::describe::describe;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Item {
     pub(super) path: PathBuf,
-    /// Empty where the file says nothing about itself.
-    pub(super) description: String,
     /// As people read it.
     pub(super) size: String,
+}
+
+impl Item {
+    /// Empty where the file says nothing about itself. Read only for what is shown: of ten thousand
+    /// artifacts an agent is told of a few.
+    pub(super) fn description(&self) -> String {
+        describe(&self.path)
+    }
 }
 
 /// The regular files below `folder`, sorted; nothing hidden, nothing below `except`. Links are not
@@ -21,13 +27,7 @@ pub(super) fn scan(folder: &Path, except: Option<&Path>) -> Vec<Item> {
     let mut files = Vec::new();
     collect(folder, except, &mut files);
     files.sort();
-    files
-        .into_iter()
-        .map(|(path, bytes)| {
-            let description = describe(&path);
-            Item { path, description, size: size(bytes) }
-        })
-        .collect()
+    files.into_iter().map(|(path, bytes)| Item { path, size: size(bytes) }).collect()
 }
 
 fn collect(folder: &Path, except: Option<&Path>, files: &mut Vec<(PathBuf, u64)>) {
@@ -78,7 +78,7 @@ mod tests {
         let paths: Vec<_> =
             items.iter().map(|item| item.path.strip_prefix(root).unwrap().to_owned()).collect();
         assert_eq!(paths, [Path::new("a/c.txt"), Path::new("b.txt")]);
-        assert_eq!(items[0].description, "words");
+        assert_eq!(items[0].description(), "words");
         assert_eq!(items[0].size, "8B");
         assert!(scan(&root.join("none"), None).is_empty());
     }

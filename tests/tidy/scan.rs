@@ -45,8 +45,22 @@ impl Source {
             in_word = word;
             line += usize::from(sign == '\n');
         }
-        tokens
+        plain_names(tokens)
     }
+}
+
+/// `r#name` is `name`.
+fn plain_names(tokens: Vec<Token>) -> Vec<Token> {
+    let mut plain: Vec<Token> = Vec::new();
+    for token in tokens {
+        let is_name = token.text.starts_with(|sign: char| sign.is_alphabetic() || sign == '_');
+        let raw = matches!(&plain[..], [.., r, hash] if r.text == "r" && hash.text == "#");
+        if is_name && raw {
+            plain.truncate(plain.len() - 2);
+        }
+        plain.push(token);
+    }
+    plain
 }
 
 fn erase(text: &mut [char], start: usize, end: usize) {
@@ -216,8 +230,14 @@ pub fn path_sign(tokens: &[Token], at: usize) -> bool {
 pub fn from_root(tokens: &[Token], depth: usize) -> Vec<Token> {
     let mut found = Vec::new();
     for (at, token) in tokens.iter().enumerate() {
-        if token.text == "crate" && path_sign(tokens, at + 1) {
+        let root = matches!(token.text.as_str(), "crate" | "flower");
+        if root && path_sign(tokens, at + 1) {
             found.extend(names(tokens, at + 3));
+        }
+        // Under another name, everything could be taken.
+        let renamed = tokens.get(at + 1).is_some_and(|next| next.text == "as");
+        if renamed && matches!(token.text.as_str(), "crate" | "super" | "flower") {
+            found.push(Token { line: token.line, text: "*".to_owned() });
         }
         if token.text == "super" && !(at >= 3 && tokens[at - 3].text == "super") {
             let mut ups = 0;

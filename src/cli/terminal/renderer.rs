@@ -257,3 +257,26 @@ fn short(number: u64) -> String {
     }
     format!("{}.{}K", number / 1000, number % 1000 / 100)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::VerdictState;
+    use crate::human::AskState;
+
+    /// The keys of these texts are put together, so no search finds one that is missing.
+    #[test]
+    fn every_state_has_its_words_in_every_language() {
+        let verdicts = VerdictState::ALL.map(|state| format!("cli.verdict_{}", state.name()));
+        let shown_otherwise = [AskState::Asked, AskState::Answered];
+        let asks = AskState::ALL.into_iter().filter(|state| !shown_otherwise.contains(state));
+        let asks = asks.map(|state| format!("cli.ask_{}", state.name()));
+        let mails = ["queued", "delivered"].map(|state| format!("cli.mail_{state}"));
+        let endings = ["limit", "gave_up", "failed"].map(|outcome| format!("cli.{outcome}"));
+        for key in verdicts.into_iter().chain(asks).chain(mails).chain(endings) {
+            for language in Language::ALL {
+                assert_ne!(language.text(&key, &[]), key, "{language:?}");
+            }
+        }
+    }
+}

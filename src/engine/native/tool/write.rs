@@ -1,8 +1,7 @@
 //! Write: makes or replaces a whole file in one step.
 
-use std::fs::{self, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs;
+use std::io;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use super::freshness::Print;
 use super::input::Input;
 use super::{Answer, Complaint, ToolOutput, Toolbox, object_schema, place};
+use crate::disk::{self, Care};
 
 pub(super) const DESCRIPTION: &str = "Writes a whole file; missing folders are made. `file_path` is absolute \
 or relative to the workspace. A file that exists is replaced, and only if it was read in this conversation \
@@ -66,21 +66,13 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let path = place::written_through(path)?;
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(folder)?;
-    // The process's umask applies, as for any new file.
-    let mode = Permissions::from_mode(0o666);
-    let mut file =
-        tempfile::Builder::new().prefix(".new-").permissions(mode).tempfile_in(folder)?;
-    file.write_all(content)?;
-    if let Ok(metadata) = fs::metadata(&path) {
-        file.as_file().set_permissions(metadata.permissions())?;
-    }
-    file.persist(&path).map_err(|error| error.error)?;
-    Ok(())
+    disk::replace(&path, content, Care::Work)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::super::run as call;
     use super::*;

@@ -1,0 +1,588 @@
+//! Command lines made to look like glances, and proof in a real shell that what passes changes nothing.
+
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use flower::guard::is_ephemeral;
+use flower::settings::{Environment, Settings};
+
+/// Each would make the file `pwned`, or start something, if it were let through and worked.
+const HOSTILE: &[&str] = &[
+    // git: configuration, helpers, pagers, drivers.
+    "git -c alias.x='!touch pwned' x",
+    "git -c alias.status='!touch pwned' status",
+    "git -calias.x=!touch x",
+    "git --config-env=core.pager=X log",
+    "git --exec-path=. status",
+    "git --exec-path . status",
+    "git -p log",
+    "git --paginate log",
+    "git -c core.pager='touch pwned' -p log",
+    "git -c core.fsmonitor='touch pwned' status",
+    "git -c diff.external='touch pwned' diff",
+    "git --git-dir=evil status",
+    "git --work-tree=. status",
+    "git --namespace=x log",
+    "git --bare log",
+    "git -C . -c core.pager=x log",
+    "git -C",
+    "git -C --exec-path=. status",
+    "git diff --ext-diff",
+    "git diff --ext-dif",
+    "git log -p --ext-diff",
+    "git show --textconv HEAD:a",
+    "git diff --textconv",
+    "git grep --open-files-in-pager=touch a",
+    "git grep -Otouch a",
+    "git diff --output=pwned",
+    "git diff --output pwned",
+    "git diff --outpu=pwned",
+    "git diff -- --output=pwned --output=pwned; touch pwned",
+    "git log --output=pwned",
+    "git show --output=pwned",
+    "git stash list --output=pwned",
+    "git reflog show --output=pwned",
+    "git shortlog --output=pwned",
+    "git format-patch -1",
+    "git archive -o pwned HEAD",
+    "git bundle create pwned HEAD",
+    "git log --show-signature",
+    "git show -s --format=%GG HEAD",
+    "git log --format=%G?",
+    "git log --pretty='%GS'",
+    "git log --pretty=format:%GK",
+    "git for-each-ref --format='%(signature)'",
+    "git branch --format='%(signature:grade)'",
+    "git tag -v v1",
+    "git verify-commit HEAD",
+    "git bisect run touch pwned",
+    "git rebase -x 'touch pwned' HEAD",
+    "git submodule foreach touch pwned",
+    "git difftool -y -x touch",
+    "git mergetool",
+    "git filter-branch --tree-filter 'touch pwned'",
+    "git remote update",
+    "git ls-remote 'ext::sh -c touch%20pwned'",
+    "git clone 'ext::sh -c touch%20pwned' x",
+    "git cat-file --filters HEAD:a",
+    "git cat-file --textconv HEAD:a",
+    "git hash-object -w a",
+    "git hash-object --literally -t x -w a",
+    "git rev-parse --parseopt",
+    "git symbolic-ref HEAD refs/heads/pwned",
+    "git update-index --refresh",
+    "git ls-files --format='%(x)' -o --exclude-standard; touch pwned",
+    "git var GIT_EDITOR; touch pwned",
+    "git config alias.x '!touch pwned'",
+    "git config --get a b c",
+    "git config --get --file pwned a --add",
+    "git config --edit",
+    "git config edit",
+    "git x",
+    "git STATUS",
+    "git Log",
+    "git status$IFS--x",
+    "git describe --dirty=$(touch pwned)",
+    "git describe --always --dirty",
+    "git describe --broken",
+    "git help -w log",
+    "git web--browse x",
+    "git status --porcelain >pwned",
+    "git log | git apply",
+    "GIT_PAGER='touch pwned' git -p log",
+    "GIT_EXTERNAL_DIFF='touch pwned' git diff",
+    // find, sort, rg, sed, awk, jq and what they can start or write.
+    "find . -fprintf pwned %p",
+    "find . -fprint pwned",
+    "find . -fls pwned",
+    "find . -printf x -fprint0 pwned",
+    "find . -name a -exec touch pwned ';'",
+    "find . -name a -execdir touch pwned {} +",
+    "find . -name -exec touch pwned ';' -o -exec touch pwned ';'",
+    "find . -type f -delete",
+    "find -O3 . -delete",
+    "find . '-delete'",
+    "find . \"-delete\"",
+    "find . -d\\elete",
+    "find . -files0-from a",
+    "find . -newerXX a -delete",
+    "find {.,-delete}",
+    "find . -exec{,dir} touch pwned ';'",
+    "sort --compress-program=touch -S1 a",
+    "sort --compress-program touch a",
+    "sort -opwned a",
+    "sort -uopwned a",
+    "sort a -o pwned",
+    "sort -k1,1o pwned a; touch pwned",
+    "sort --outpu=pwned a",
+    "sort -T pwned a",
+    "sort --temporary-directory=x a",
+    "sort --files0-from=- a",
+    "sort '-opwned' a",
+    "sort -\"opwned\" a",
+    "sort -{o,}pwned a",
+    "sort \\-opwned a",
+    "rg --pre touch a .",
+    "rg --pre=touch a .",
+    "rg --hostname-bin=touch a .",
+    "rg -z a",
+    "rg --search-zip a",
+    "rg --pre-glob x --pre touch a",
+    "sed -n '1e touch pwned' a",
+    "sed '1e touch pwned' a",
+    "sed 'e touch pwned' a",
+    "sed 's/a/touch pwned/e' a",
+    "sed 's/.*/touch pwned/ge' a",
+    "sed -n '/a/w pwned' a",
+    "sed -n 'w pwned' a",
+    "sed 'W pwned' a",
+    "sed 's/a/b/wpwned' a",
+    "sed -e 's/a/b/;w pwned' a",
+    "sed -e p -e e a",
+    "sed -i s/a/b/ a",
+    "sed -ni p a",
+    "sed --in-place=.x p a",
+    "sed --in-plac p a",
+    "sed -n -i.bak p a",
+    "sed -s -f script a",
+    "sed --file=script a",
+    "sed --expression 'w pwned' a",
+    "sed 'y/a/b/;w pwned' a",
+    "sed '1{w pwned\n}' a",
+    "sed '/[/]/w pwned' a",
+    "sed 's/[/]e/x/;e' a",
+    "sed '1~2e' a",
+    "sed '$!e touch pwned' a",
+    "sed '1!w pwned' a",
+    "sed ':a;w pwned' a",
+    "sed 'a\\\nx\nw pwned' a",
+    "sed '1r a\nw pwned' a",
+    "sed '#n\nw pwned' a",
+    "awk -f script a",
+    "awk --file=script a",
+    "awk 'BEGIN{system(\"touch pwned\")}'",
+    "awk 'BEGIN{print | \"touch pwned\"}'",
+    "awk 'BEGIN{print \"x\" > \"pwned\"}'",
+    "awk 'BEGIN{printf \"x\" >> \"pwned\"}'",
+    "awk 'BEGIN{\"touch pwned\"|getline}'",
+    "awk 'BEGIN{\"touch pwned\" |& getline}'",
+    "awk '@load \"filefuncs\"; BEGIN{}'",
+    "awk '@include \"script\"'",
+    "awk 'BEGIN{f=\"system\"; @f(\"touch pwned\")}'",
+    "awk '{print $1 > $2}' a",
+    "awk -v x=1 -f script a",
+    "awk -E script a",
+    "awk -d pwned 1 a",
+    "awk -dpwned 1 a",
+    "awk --dump-variables=pwned 1 a",
+    "awk -ppwned 1 a",
+    "awk -opwned 1 a",
+    "awk -i inplace 1 a",
+    "awk 'BEGIN { print \"x\" >\"pwned\" }'",
+    "awk 'BEGIN{while((\"touch pwned\"|getline l)>0);}'",
+    "awk '/\"/ { system(\"touch pwned\") } #\"' a",
+    "awk 'BEGIN{print length > \"pwned\"}'",
+    "awk 'BEGIN{sy\\\nstem(\"touch pwned\")}'",
+    "jq -n 'input' > pwned",
+    "jq -L. 'import \"x\" as x; .' a",
+    "jq --run-tests a",
+    "diff -l a b",
+    "diff --paginate a b",
+    "diff --pagi a b",
+    "tree -o pwned",
+    "tree --outpu pwned",
+    "uniq a pwned",
+    "uniq -- a pwned",
+    "uniq -f1 a pwned",
+    "file -C -m a",
+    "file --compile -m a",
+    "file -z a",
+    // env, printenv and other launchers.
+    "env -S 'touch pwned'",
+    "env -S'touch pwned'",
+    "env --split-string='touch pwned'",
+    "env -u X touch pwned",
+    "env - touch pwned",
+    "env -0 touch pwned",
+    "env --null touch pwned",
+    "env X=1 touch pwned",
+    "printenv; touch pwned",
+    "printenv | sh",
+    "less a",
+    "more a",
+    "man ls",
+    "vi -c ':!touch pwned' a",
+    "nohup touch pwned",
+    "setsid touch pwned",
+    "timeout 5 touch pwned",
+    "nice touch pwned",
+    "stdbuf -o0 touch pwned",
+    "command touch pwned",
+    "command -p touch pwned",
+    "command -v ls; touch pwned",
+    "command -- touch pwned",
+    "builtin eval 'touch pwned'",
+    "exec touch pwned",
+    "eval 'touch pwned'",
+    "trap 'touch pwned' EXIT",
+    "enable -f ./x x",
+    "hash -p ./x ls",
+    "alias ls='touch pwned'",
+    "ls() { touch pwned; }",
+    "function ls { touch pwned; }",
+    "ls () (touch pwned)",
+    "source ./script",
+    ". ./script",
+    "type ls; touch pwned",
+    "jobs -x touch pwned",
+    "which ls | xargs touch",
+    "hostname pwned",
+    "date -s '2020-01-01'",
+    "date 010100002020",
+    // Assignments.
+    "PATH=.",
+    "PATH=. ls",
+    "PATH=.; ls",
+    "PATH=. && ls",
+    "LD_PRELOAD=./x ls",
+    "LD_PRELOAD=./x; ls",
+    "BASH_ENV=script ls",
+    "IFS=x ls",
+    "a[$(touch pwned)]=1",
+    "a=(1)",
+    "export PATH=.",
+    "declare -x PATH=.",
+    "readonly PATH=.",
+    "local PATH=.",
+    "typeset PATH=.",
+    "let x=1",
+    "unset PATH",
+    "set -- x",
+    "shopt -s expand_aliases",
+    // Substitution in odd quoting.
+    "ls $(touch pwned)",
+    "ls \"$(touch pwned)\"",
+    "ls \"a`touch pwned`\"",
+    "ls '$('\"$(touch pwned)\"",
+    "ls \\\\$(touch pwned)",
+    "ls \"\\\\$(touch pwned)\"",
+    "ls <(touch pwned)",
+    "ls >(touch pwned)",
+    "ls '<'<(touch pwned)",
+    "ls $'\\n'; touch pwned",
+    "ls $'a'",
+    "ls $\"a\"",
+    "ls $'\\'' ; touch pwned #'",
+    "ls ${x:-$(touch pwned)}",
+    "ls ${x:=pwned}",
+    "ls ${!x}",
+    "ls ${x@P}",
+    "ls ${x[$(touch pwned)]}",
+    "ls $((x=1))",
+    "ls $((a[$(touch pwned)]))",
+    "ls $[1]",
+    "ls \"${x:-`touch pwned`}\"",
+    "echo \"$((1))\"",
+    "echo ${#x}",
+    "echo $*",
+    "echo $#",
+    "echo $$",
+    "echo $!",
+    "echo $-",
+    // Structure.
+    "ls \\\n; touch pwned",
+    "ls\ntouch pwned",
+    "ls\r\ntouch pwned",
+    "ls\rtouch pwned",
+    "ls;\ttouch pwned",
+    "ls\u{b}touch pwned",
+    "ls\u{c}touch pwned",
+    "ls\u{85}touch pwned",
+    "touch\u{a0}pwned",
+    "\u{a0}touch pwned",
+    "\u{feff}touch pwned",
+    "\u{200b}ls",
+    "ls\u{a0}-la",
+    "ls\u{3000}a",
+    "ls\u{2028}touch pwned",
+    "ls\0touch pwned",
+    "ls \0; touch pwned",
+    "cat <<< x",
+    "cat <<<$(touch pwned)",
+    "cat <<'E'\nx\nE\ntouch pwned",
+    "cat <<-E\nE",
+    "coproc touch pwned",
+    "coproc ls",
+    "! ls",
+    "! touch pwned",
+    "{ ls; }",
+    "{ touch pwned; }",
+    "( ls )",
+    "(touch pwned)",
+    "((x=1))",
+    "[[ -n $(touch pwned) ]]",
+    "[ -f a ]",
+    "test -f a",
+    "if ls; then touch pwned; fi",
+    "for x in a; do touch pwned; done",
+    "while ls; do touch pwned; done",
+    "until ls; do touch pwned; done",
+    "select x in a; do touch pwned; done",
+    "case x in x) touch pwned;; esac",
+    "time ls",
+    "time -p touch pwned",
+    "ls & touch pwned",
+    "ls &",
+    "ls &&touch pwned",
+    "ls ||touch pwned",
+    "ls|touch pwned",
+    "ls |& touch pwned",
+    "ls ;touch pwned",
+    "ls # x\ntouch pwned",
+    "ls 'a\n'; touch pwned",
+    "ls a\\\ntouch; touch pwned",
+    "l\\\ns",
+    "ls \\",
+    // Brace expansion and globs that become words.
+    "{touch,pwned}",
+    "{ls,;touch} pwned",
+    "sort {-o,pwned} a",
+    "sort -{-output=pwned,u} a",
+    "find . {-exec,touch,pwned,\\;}",
+    "l? a",
+    "l[s] a",
+    "/bin/l? a",
+    "./ls",
+    "~/ls",
+    "$HOME/ls",
+    // Redirections.
+    "ls > pwned",
+    "ls >pwned",
+    "ls>pwned",
+    "ls 1>pwned",
+    "ls 2>pwned",
+    "ls &>pwned",
+    "ls >&pwned",
+    "ls >|pwned",
+    "ls >>pwned",
+    "ls <>pwned",
+    "ls {fd}>pwned",
+    "ls 3>pwned",
+    "ls 10>pwned",
+    "ls >/dev/null/../pwned",
+    "ls >/dev/nul\\l",
+    "ls >/dev/tcp/127.0.0.1/1",
+    "ls 2>/dev/tcp/127.0.0.1/1",
+    "ls </dev/tcp/127.0.0.1/1",
+    "ls >/dev/null>pwned",
+    "ls >/dev/null 3>pwned",
+    "ls 2>&1pwned",
+    "ls 2>&-",
+    "ls >&2",
+    ">pwned",
+    ">pwned ls",
+    ">/dev/null",
+    // Folders.
+    "cd -P; ls",
+    "cd -P . && ls",
+    "cd . ; ls",
+    "cd .\nls",
+    "cd && ls",
+    "cd - && ls",
+    "cd $X && ls",
+    "cd * && ls",
+    "cd . || touch pwned",
+    "cd . && touch pwned",
+    "cd \"$(touch pwned)\" && ls",
+    "pushd . && ls",
+    // Waiting for ever.
+    "tail -f a",
+    "tail -Fn1 a",
+    "tail --follow=name a",
+    "tail --follo a",
+    "tail -n 1 -f a",
+    "tail -1f a",
+    "top -b",
+    "free -s1",
+    "free -s 1 -c 1000000",
+    "watch ls",
+    "ping localhost",
+    "sleep 1000",
+    "yes",
+    "docker logs -f x",
+    "kubectl get pods -w",
+    "systemctl status -f x",
+    "pgrep -x a; kill 1",
+    "ps aux | xargs kill",
+    "lsof -r1",
+    "lsof +r1",
+    "ss -K",
+    "netstat -c",
+    "docker -H tcp://x ps",
+    "kubectl --kubeconfig=x get pods",
+    "kubectl get --raw /x -w",
+    "systemctl stop x",
+];
+
+/// What is let through; run below, so that nobody has to believe it.
+const LOOKS: &[&str] = &[
+    "git status",
+    "git status --short --branch",
+    "git log --oneline -3",
+    "git log -p -1",
+    "git diff",
+    "git diff HEAD~1 --stat",
+    "git show HEAD",
+    "git show HEAD:a",
+    "git blame a",
+    "git branch -vv",
+    "git tag -l",
+    "git stash list",
+    "git ls-files -s",
+    "git cat-file -p HEAD",
+    "git rev-parse HEAD",
+    "git describe --always",
+    "git reflog",
+    "git for-each-ref",
+    "git hash-object a",
+    "git check-ignore -v a",
+    "git count-objects -v",
+    "git worktree list",
+    "git remote -v",
+    "git config --get user.name",
+    "git -C . status",
+    "ls -la",
+    "ls *",
+    "ls -- *",
+    "cat a b | sort | uniq -c | head -3",
+    "find . -name '*' -printf '%p\\n'",
+    "find . -newer a",
+    "sed -n '1,5p' a",
+    "sed 's/a/b/g' a",
+    "awk '{print $1}' a",
+    "awk '$1 > 0 {n++} END {print n}' a",
+    "sort -u a",
+    "diff a b",
+    "diff -u a b 2>/dev/null",
+    "grep -rn one .",
+    "wc -l *",
+    "stat a",
+    "file *",
+    "du -sh .",
+    "head -c 10 a",
+    "tail -n 2 a",
+    "cut -d' ' -f1 a",
+    "tr a b",
+    "nl a",
+    "rev a",
+    "comm a b",
+    "column -t a",
+    "env",
+    "printenv PATH",
+    "date",
+    "id",
+    "type ls",
+    "command -v ls",
+    "cd sub && ls -la",
+    "cd sub && git status",
+    "echo {a,b} > /dev/null",
+    "ls nothing 2>&1 | cat",
+    "echo \"$HOME\" $?",
+    "ls ~",
+];
+
+/// As a tool gets it.
+fn quiet_git() -> Vec<(OsString, OsString)> {
+    Settings::resolve(&Environment::default()).tool_environment()
+}
+
+fn run(folder: &Path, line: &str) {
+    let mut child = Command::new("bash")
+        .args(["-c", line])
+        .current_dir(folder)
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+        .env("HOME", folder)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1")
+        .envs(quiet_git())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let end = std::time::Instant::now() + Duration::from_secs(20);
+    while child.try_wait().unwrap().is_none() {
+        if std::time::Instant::now() > end {
+            child.kill().unwrap();
+            panic!("it does not end: {line}");
+        }
+        std::thread::sleep(Duration::from_millis(3));
+    }
+}
+
+fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                found.insert(path.display().to_string(), Vec::new());
+                folders.push(path);
+            } else {
+                found.insert(path.display().to_string(), std::fs::read(&path).unwrap());
+            }
+        }
+    }
+    found
+}
+
+fn has(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok()
+}
+
+#[test]
+fn what_only_pretends_to_look_is_refused() {
+    let passed: Vec<_> = HOSTILE.iter().filter(|line| is_ephemeral(line)).collect();
+    assert!(passed.is_empty(), "{passed:#?}");
+}
+
+#[test]
+fn what_passes_changes_nothing_in_a_real_shell() {
+    if !has("bash") || !has("git") {
+        eprintln!("skipped: bash or git is missing");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    std::fs::create_dir(folder.join("sub")).unwrap();
+    for (name, text) in [("a", "one 1\ntwo 2\n"), ("b", "one 1\nthree 3\n"), ("sub/c", "c\n")] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    for line in [
+        "git init -q .",
+        "git add .",
+        "git -c user.name=x -c user.email=x@x.invalid commit -qm one",
+        "echo more >> b; git add .; git -c user.name=x -c user.email=x@x.invalid commit -qm two",
+        "echo changed >> a; touch -d 2001-01-01 sub/c; : > -o; : > -delete",
+    ] {
+        run(folder, line);
+    }
+    // What a repository could start by itself.
+    run(folder, "git config core.fsmonitor 'touch pwned; true'");
+    run(folder, "git config alias.status '!touch pwned'");
+    let before = content(folder);
+    assert!(before.len() > 20, "the repository was not made");
+    for line in LOOKS {
+        assert!(is_ephemeral(line), "refused: {line}");
+        run(folder, line);
+        assert!(content(folder) == before, "changes something: {line}");
+    }
+}
