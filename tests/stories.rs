@@ -22,6 +22,8 @@ mod environment;
 mod goes_on;
 #[path = "story/human.rs"]
 mod human;
+#[path = "story/isolate.rs"]
+mod isolate;
 #[path = "story/once.rs"]
 mod once;
 #[path = "story/prompt.rs"]

@@ -138,6 +138,10 @@ pub(super) struct GoArgs {
     /// Begin anew; brief, goal and lineage go to the archive
     #[arg(long)]
     pub(super) new: bool,
+    /// Give each subagent a git worktree of its own, on a branch flower/…; the workbench then lies beside
+    /// the project
+    #[arg(long)]
+    pub(super) isolate: bool,
     /// Stop after the brief
     #[arg(long)]
     pub(super) clarify_only: bool,

@@ -18,6 +18,7 @@ use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
 use crate::wire::{ClientOptions, Proxies};
 use crate::workbench::Workbench;
+use crate::worktree::Yard;
 
 /// What is known before anything runs.
 pub(super) struct House {
@@ -182,6 +183,7 @@ impl House {
             language: self.language,
             patience: self.patience(),
             tool_environment,
+            yard: extras.yard,
         };
         Ok(Runtime::new(parts, extras.limits)?)
     }
@@ -200,6 +202,7 @@ pub(super) struct Extras {
     pub(super) sink: Sink,
     pub(super) limits: Limits,
     pub(super) tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(super) yard: Option<Arc<Yard>>,
 }
 
 impl Place {

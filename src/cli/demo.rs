@@ -50,6 +50,7 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
             judge_can_run: true,
             clarify_only: false,
             new: false,
+            isolate: false,
             scratch: house.scratch(),
         },
         place,
@@ -58,6 +59,7 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
         max_asks: None,
         ask_timeout: Some(Duration::ZERO),
         tool_environment: git_environment(),
+        yard: None,
     };
     let code = carry_out(&house, global, &output, chain)?;
     tokio.block_on(gate.stop());

@@ -9,13 +9,15 @@ use std::time::Duration;
 use super::args::{Global, GoArgs};
 use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
-use super::output::{Audience, Output, complain, warn};
+use super::isolate::{self, Desk};
+use super::output::{Audience, Output, complain};
 use super::{person, signal};
 use crate::language::Language;
 use crate::runtime::{Lineage, Runtime};
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
 use crate::workflow::{Flow, FlowError, FlowOptions, Outcome};
+use crate::worktree::Yard;
 
 /// A chain ready to be run: what `go` reads from its flags and `demo` chooses itself.
 pub(super) struct Chain {
@@ -27,6 +29,8 @@ pub(super) struct Chain {
     /// Nothing means the settings' time; zero means that nobody is there.
     pub(super) ask_timeout: Option<Duration>,
     pub(super) tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// Where subagents of a marked kind get worktrees.
+    pub(super) yard: Option<Arc<Yard>>,
 }
 
 /// The command.
@@ -36,19 +40,17 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     let endpoint = house.ready(global)?;
     let (workspace, run_dir) = house.folders(global);
     // Nothing is made for a request that is none.
-    let begun = !args.new && has_begun(&workspace, &run_dir);
+    let desk = Desk::find(&workspace, args.isolate);
+    let begun = !args.new && has_begun(&desk.root, &run_dir);
     let Some(ask) = request(&house, args, begun)? else {
         return Err(nothing_asked(house.language).into());
     };
+    let yard = isolate::yard(&house, &workspace, args.isolate)
+        .map_err(|complaint| Refusal::new("isolate", complaint))?;
     let place = Place::open(&workspace, &run_dir)?;
     tell_notices(&house, &place.store);
-    let root = Workbench::usual_root(&place.workspace);
-    let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
-    if let Some(brief) = workbench.brief_elsewhere() {
-        let (path, root) = (brief.display().to_string(), root.display().to_string());
-        let values = [("path", path.as_str()), ("root", root.as_str())];
-        warn(&house.language.text("workbench.elsewhere", &values));
-    }
+    let workbench = Arc::new(Workbench::open(&desk.root, &place.workspace, house.language)?);
+    desk.tell_elsewhere(&house, &workbench);
     let chain = Chain {
         options: FlowOptions {
             ask: ask.words,
@@ -57,6 +59,7 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
             judge_can_run: args.judge_can_run,
             clarify_only: args.clarify_only,
             new: args.new || ask.new,
+            isolate: args.isolate,
             scratch: house.scratch(),
         },
         place,
@@ -65,14 +68,15 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
         max_asks: u32::try_from(args.asks).ok(),
         ask_timeout: args.timeout.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
         tool_environment: Vec::new(),
+        yard,
     };
     let code = carry_out(&house, global, &output, chain)?;
     Ok(ExitCode::from(code))
 }
 
 /// There may be something to go on with. The flow looks closer; this only decides what is asked.
-fn has_begun(workspace: &Path, run_dir: &Path) -> bool {
-    Workbench::usual_root(workspace).join("notes").exists() || run_dir.join("lineage.json").exists()
+fn has_begun(desk: &Path, run_dir: &Path) -> bool {
+    desk.join("notes").exists() || run_dir.join("lineage.json").exists()
 }
 
 /// What is asked, and whether it begins anew.
@@ -141,6 +145,7 @@ async fn run_chain(
         sink,
         limits: limits(global),
         tool_environment: chain.tool_environment,
+        yard: chain.yard,
     };
     let runtime = house.runtime(&chain.place, chain.model, extras)?;
     let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);

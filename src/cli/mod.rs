@@ -14,6 +14,7 @@ mod demo;
 mod exit;
 mod gate;
 mod go;
+mod isolate;
 mod once;
 mod output;
 mod person;

@@ -52,6 +52,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             sink: output.sink(),
             limits: limits(global),
             tool_environment: Vec::new(),
+            yard: None,
         };
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
         let mut role = role::once(&args.instructions, args.allowed());

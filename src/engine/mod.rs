@@ -143,6 +143,29 @@ pub enum Permit {
     Deny(String),
 }
 
+/// A subagent that is about to begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AgentPlace {
+    /// Its id.
+    pub id: String,
+    /// Its kind, see [`AgentDefinition::name`].
+    pub kind: String,
+    /// The `isolation` of the call that starts it, after [`Host::before_tool`]; nothing where it is left out,
+    /// null or empty. What is no text stands here as JSON.
+    pub isolation: Option<String>,
+}
+
+/// A folder of its own for a subagent, in place of the workspace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ground {
+    /// Where its tools run and its relative paths begin.
+    pub folder: PathBuf,
+    /// Environment of its tools, complete.
+    pub environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// What it must know about the folder, one line; the same for the life of the subagent.
+    pub note: String,
+}
+
 /// What a tool gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolResult {
@@ -201,6 +224,13 @@ pub trait Host: Send + Sync {
     /// Sees the result of every call that was allowed, before the model does, and may replace it. `call` has
     /// the input that was used.
     async fn after_tool(&self, call: &ToolCall, result: ToolResult) -> ToolResult;
+    /// Where a subagent works; nothing means the workspace. An error is told to the model in place of a
+    /// report, and nothing is started.
+    async fn place_for(&self, agent: &AgentPlace) -> Result<Option<Ground>, HostError>;
+    /// The subagent has ended, well or not; called once for each that [`Host::place_for`] was asked about
+    /// and did not refuse. Gives one line about what became of its place, for the end of its report. Not
+    /// called where the turn is dropped: then the host must look after its places by itself.
+    async fn leave(&self, agent_id: &str) -> Option<String>;
     /// Runs a host tool.
     async fn call_tool(&self, call: &ToolCall) -> ToolResult;
     /// Commits entries before the turn goes on.

@@ -8,7 +8,7 @@ use minijinja::context;
 
 use crate::language::Language;
 
-pub use worker::{Worker, WorkerOptions, coder, worker};
+pub use worker::{Worker, WorkerOptions, coder, isolated_coder, worker};
 
 /// The tool that asks a person.
 pub const ASK: &str = "mcp__human__ask";

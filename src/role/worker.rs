@@ -38,6 +38,8 @@ pub struct WorkerOptions {
     pub tools: Vec<String>,
     /// `inherit`, or a model's name.
     pub model: String,
+    /// Where scripts are kept, as the worker can use it.
+    pub scripts: String,
     /// Whether the reporting rules are put after the prompt.
     pub discipline: bool,
     /// Whether it works in a copy of its own.
@@ -63,6 +65,7 @@ impl WorkerOptions {
                 "WebSearch",
             ]),
             model: "inherit".to_owned(),
+            scripts: ".flower/scripts/".to_owned(),
             discipline: true,
             isolate: false,
         }
@@ -71,10 +74,10 @@ impl WorkerOptions {
 
 /// A subagent.
 pub fn worker(options: WorkerOptions) -> Worker {
-    let WorkerOptions { language, name, description, prompt, tools, model, discipline, isolate } =
-        options;
+    let WorkerOptions { language, name, description, prompt, tools, model, .. } = options;
+    let (discipline, isolate, scripts) = (options.discipline, options.isolate, options.scripts);
     let prompt = match discipline {
-        true => join(&prompt, &prompt::WORKER.render(language, context! {})),
+        true => join(&prompt, &prompt::WORKER.render(language, context! { scripts })),
         false => prompt,
     };
     Worker { name, description, prompt, tools, model, isolate }
@@ -82,9 +85,18 @@ pub fn worker(options: WorkerOptions) -> Worker {
 
 /// The built-in worker: code, tests and everything else that needs hands.
 pub fn coder(language: Language) -> Worker {
+    worker(coder_options(language))
+}
+
+/// The same, in a worktree of its own; `scripts` is where scripts are kept, outside of it.
+pub fn isolated_coder(language: Language, scripts: String) -> Worker {
+    worker(WorkerOptions { scripts, isolate: true, ..coder_options(language) })
+}
+
+fn coder_options(language: Language) -> WorkerOptions {
     let description = language.text("role.coder", &[]);
     let own = prompt::CODER.render(language, context! {});
-    worker(WorkerOptions::new(language, "coder", &description, &own))
+    WorkerOptions::new(language, "coder", &description, &own)
 }
 
 #[cfg(test)]
@@ -106,7 +118,10 @@ mod tests {
         for language in Language::ALL {
             let coder = coder(language);
             assert!(!coder.description.starts_with("role."));
-            assert!(coder.prompt.contains(".flower/scripts/"));
+            assert!(coder.prompt.contains("`.flower/scripts/`") && !coder.isolate);
+            let isolated = isolated_coder(language, "/b/.flower-p/scripts/".into());
+            assert!(isolated.isolate && isolated.prompt.contains("`/b/.flower-p/scripts/`"));
+            assert_eq!(isolated.prompt.replace("/b/.flower-p/", ".flower/"), coder.prompt);
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 use super::host::StepHost;
 use super::manifest::Manifest;
 use super::patience::Patience;
+use super::place::Places;
 use super::record::{RecordError, RunFolder};
 use super::session;
 use super::step::StepResult;
@@ -24,6 +25,7 @@ use crate::role::{Role, prompt};
 use crate::store::SessionStore;
 use crate::transcript::{SessionKey, new_id, project_key};
 use crate::workbench::Workbench;
+use crate::worktree::Yard;
 
 /// What a runtime is put together from.
 pub struct Parts {
@@ -47,6 +49,8 @@ pub struct Parts {
     pub patience: Patience,
     /// Environment of the agent's tools, complete.
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// Where subagents of a marked kind get worktrees; nothing where no kind is marked.
+    pub yard: Option<Arc<Yard>>,
 }
 
 /// Limits of the whole run: subagents, judge and retries count.
@@ -333,6 +337,11 @@ impl Runtime {
             spill,
             sink: self.parts.sink.clone(),
             workspace: self.folder_of(assignment).to_owned(),
+            places: Places::new(
+                self.parts.yard.clone(),
+                self.parts.sink.clone(),
+                self.parts.language,
+            ),
         }
     }
 

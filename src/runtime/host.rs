@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::place::Places;
 use crate::context;
-use crate::engine::{Host, HostError, Permit, Place, ToolCall, ToolResult};
+use crate::engine::{AgentPlace, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult};
 use crate::event::{Event, Sink};
 use crate::guard::{self, Call, Decision, Rules, SpillRule, Thread};
 use crate::human::Channel;
@@ -24,6 +25,7 @@ pub(super) struct StepHost {
     pub(super) sink: Sink,
     /// Where relative paths of tool inputs begin.
     pub(super) workspace: PathBuf,
+    pub(super) places: Places,
 }
 
 impl StepHost {
@@ -33,6 +35,15 @@ impl StepHost {
             Place::Subagent { kind, .. } => Thread::Subagent { kind },
         };
         Call { tool: &call.name, input: &call.input, thread }
+    }
+
+    /// Where relative paths of this thread begin.
+    fn folder_of(&self, place: &Place) -> PathBuf {
+        let own = match place {
+            Place::Main => None,
+            Place::Subagent { id, .. } => self.places.folder(id),
+        };
+        own.unwrap_or_else(|| self.workspace.clone())
     }
 
     /// Large results go to a file and leave a pointer. A spill that cannot be written leaves the result
@@ -66,12 +77,20 @@ impl Host for StepHost {
         if let Some(workbench) = &self.workbench
             && matches!(call.name.as_str(), "Write" | "Edit")
             && let Some(path) = call.input.get("file_path").and_then(|path| path.as_str())
-            && guard::touches(workbench.root(), &self.workspace.join(path))
+            && guard::touches(workbench.root(), &self.folder_of(&call.place).join(path))
             && let Err(e) = workbench.refresh_index()
         {
             self.sink.tell(Event::Error { text: e.to_string() });
         }
         self.spilled(call, result)
+    }
+
+    async fn place_for(&self, agent: &AgentPlace) -> Result<Option<Ground>, HostError> {
+        self.places.give(agent, self.rules.isolated.contains(&agent.kind)).await
+    }
+
+    async fn leave(&self, agent_id: &str) -> Option<String> {
+        self.places.take_back(agent_id).await
     }
 
     async fn call_tool(&self, call: &ToolCall) -> ToolResult {

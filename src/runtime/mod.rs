@@ -10,6 +10,7 @@ mod lease;
 mod lineage;
 mod manifest;
 mod patience;
+mod place;
 mod record;
 mod session;
 mod step;

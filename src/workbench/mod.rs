@@ -140,11 +140,12 @@ impl Workbench {
 
     /// The other place where this workspace's brief may lie, if it does and this one has none: running
     /// once with and once without worktrees must not silently forget it (flow.md S15).
-    pub fn brief_elsewhere(&self) -> Option<PathBuf> {
+    /// `other` is one more root to look at.
+    pub fn brief_elsewhere(&self, other: Option<PathBuf>) -> Option<PathBuf> {
         if self.brief_path().exists() {
             return None;
         }
-        [Some(place::usual(&self.workspace)), place::isolated(&self.workspace)]
+        [Some(place::usual(&self.workspace)), place::isolated(&self.workspace), other]
             .into_iter()
             .flatten()
             .filter(|root| *root != self.root)
@@ -275,10 +276,15 @@ mod tests {
         assert_eq!(isolated, folder.path().join(".flower-project"));
         let isolated = Workbench::open(&isolated, &workspace, Language::English).unwrap();
         assert!(!isolated.is_inside() && usual.is_inside());
-        assert_eq!(isolated.brief_elsewhere(), None);
+        assert_eq!(isolated.brief_elsewhere(None), None);
         fs::write(usual.brief_path(), "x").unwrap();
-        assert_eq!(isolated.brief_elsewhere(), Some(usual.brief_path()));
-        assert_eq!(usual.brief_elsewhere(), None);
+        assert_eq!(isolated.brief_elsewhere(None), Some(usual.brief_path()));
+        assert_eq!(usual.brief_elsewhere(None), None);
+        let third = folder.path().join("third");
+        let open = Workbench::open(&third, &workspace, Language::English).unwrap();
+        fs::remove_file(usual.brief_path()).unwrap();
+        fs::write(open.brief_path(), "x").unwrap();
+        assert_eq!(usual.brief_elsewhere(Some(third)), Some(open.brief_path()));
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub struct FlowOptions {
     pub clarify_only: bool,
     /// Begin anew; what was there is archived.
     pub new: bool,
+    /// Workers have git worktrees of their own; the runtime must have a yard for them.
+    pub isolate: bool,
     /// Where throw-away copies may be made; outside the workspace.
     pub scratch: PathBuf,
 }

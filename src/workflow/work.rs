@@ -6,7 +6,7 @@ use super::paper::{freeze, relation};
 use super::starter::{Flow, Papers, Start, Turn};
 use crate::document::{Goal, Verdict, VerdictState};
 use crate::language::Language;
-use crate::role::{CoordinatorOptions, coder, coordinator, prompt};
+use crate::role::{CoordinatorOptions, Worker, coder, coordinator, isolated_coder, prompt};
 use crate::runtime::{LineageState, Session, fingerprint};
 
 /// What a person makes of a goal that is judged unreachable.
@@ -21,7 +21,7 @@ impl Flow<'_> {
     pub(super) async fn work(&self, start: &Start, papers: Papers) -> Result<Outcome, FlowError> {
         let language = self.workbench.language();
         let names = &start.names;
-        let role = coordinator(CoordinatorOptions::new(language, vec![coder(language)]));
+        let role = coordinator(CoordinatorOptions::new(language, vec![self.worker(language)]));
         let mut session = self.carried(start, names.work).await?;
         let asked = self.lineage.state()?;
         if asked.achieved {
@@ -138,6 +138,17 @@ impl Flow<'_> {
         let renewed = papers.renewed || changed(relation::WORK_KNOWS_GOAL);
         let goal = papers.goal.as_ref().filter(|_| renewed).map(|goal| goal.block(language));
         prompt::wake_work(language, words.trim(), goal.as_deref())
+    }
+
+    /// Whoever does the work; in worktrees it finds the workbench only by its whole path.
+    fn worker(&self, language: Language) -> Worker {
+        match self.options.isolate {
+            true => {
+                let scripts = self.workbench.shown(&self.workbench.scripts());
+                isolated_coder(language, format!("{scripts}/"))
+            }
+            false => coder(language),
+        }
     }
 
     /// The person may accept, change the goal, or disagree; without one nothing is decided.

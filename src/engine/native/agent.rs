@@ -5,9 +5,9 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::answer::Outcome;
-use super::thread::{Said, Thread};
+use super::thread::{Begin, Said, Thread};
 use super::{EngineError, Fault, Place, entry};
-use crate::engine::{AgentDefinition, ToolCall, ToolResult};
+use crate::engine::{AgentDefinition, AgentPlace, ToolCall, ToolResult};
 use crate::transcript::new_id;
 use crate::wire::ToolSpec;
 
@@ -53,8 +53,7 @@ pub(super) async fn run(parent: &Thread, call: &ToolCall) -> Result<Outcome, Eng
         return refuse("A subagent cannot start subagents.".to_owned());
     }
     let field = |name: &str| call.input.get(name).and_then(Value::as_str).unwrap_or_default();
-    let (kind, prompt, description) =
-        (field("subagent_type"), field("prompt"), field("description"));
+    let (kind, prompt) = (field("subagent_type"), field("prompt"));
     let agents = &session.opening.agents;
     let Some(definition) = agents.iter().find(|agent| agent.name == kind) else {
         let known: Vec<&str> = agents.iter().map(|agent| agent.name.as_str()).collect();
@@ -69,11 +68,23 @@ pub(super) async fn run(parent: &Thread, call: &ToolCall) -> Result<Outcome, Eng
     let asked = Some(field("model")).filter(|model| !model.is_empty());
     let model = session.subagent_model(asked.unwrap_or(&definition.model));
     let id: String = new_id().chars().filter(char::is_ascii_hexdigit).take(16).collect();
-    let mut thread = Thread::subagent(session, definition, &id, model);
-    let opening_entry = entry::agent_metadata(kind, description, &call.id)?;
-    session.host.record(&thread.key, &[opening_entry]).await?;
+    let place = AgentPlace {
+        id: id.clone(),
+        kind: kind.to_owned(),
+        isolation: isolation(call.input.get("isolation")),
+    };
+    let ground = match session.host.place_for(&place).await {
+        Ok(ground) => ground,
+        Err(error) => return refuse(error.to_string()),
+    };
+    let mut thread = Thread::subagent(session, definition, Begin { id: &id, model, ground });
     let start = Instant::now();
-    let said = thread.say(prompt, None).await;
+    let said = begin_and_say(&mut thread, call, prompt).await;
+    let left = session.host.leave(&id).await;
+    let with_place = |text: String| match &left {
+        Some(line) => format!("{text}\n\n{line}"),
+        None => text,
+    };
     let detail = |status: &str, text: &str| {
         json!({
             "status": status,
@@ -87,16 +98,37 @@ pub(super) async fn run(parent: &Thread, call: &ToolCall) -> Result<Outcome, Eng
     };
     match said {
         Ok(said) => {
-            let text = last_words(&said);
+            let text = with_place(last_words(&said));
             let detail = detail("completed", &text);
             Ok(Outcome::new(ToolResult::text(text), detail))
         }
         Err(error) if error.fault == Fault::Store => Err(error),
         Err(error) => {
-            let text = format!("The subagent {id} failed: {error}");
+            let text = with_place(format!("The subagent {id} failed: {error}"));
             let detail = detail("failed", &text);
             Ok(Outcome::new(ToolResult::error(text), detail))
         }
+    }
+}
+
+/// Opens the subagent's transcript and gives it its task.
+async fn begin_and_say(
+    thread: &mut Thread,
+    call: &ToolCall,
+    prompt: &str,
+) -> Result<Said, EngineError> {
+    let field = |name: &str| call.input.get(name).and_then(Value::as_str).unwrap_or_default();
+    let entry = entry::agent_metadata(field("subagent_type"), field("description"), &call.id)?;
+    thread.session.host.record(&thread.key, &[entry]).await?;
+    thread.say(prompt, None).await
+}
+
+/// The isolation that a call asks for; what is no text is no value that anybody knows.
+fn isolation(given: Option<&Value>) -> Option<String> {
+    match given {
+        None | Some(Value::Null) => None,
+        Some(Value::String(text)) => Some(text.clone()).filter(|text| !text.is_empty()),
+        Some(other) => Some(other.to_string()),
     }
 }
 

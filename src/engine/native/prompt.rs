@@ -5,8 +5,8 @@
 
 use std::path::Path;
 
-/// The text, for a workspace.
-pub(super) fn engine_prompt(workspace: &Path) -> String {
+/// The text, for a workspace; `note` is one line more about it, where there is anything to say.
+pub(super) fn engine_prompt(workspace: &Path, note: &str) -> String {
     let system = if cfg!(target_os = "macos") {
         "macOS"
     } else if cfg!(target_os = "linux") {
@@ -14,11 +14,13 @@ pub(super) fn engine_prompt(workspace: &Path) -> String {
     } else {
         "Unix"
     };
+    let note = if note.is_empty() { String::new() } else { format!("- {note}\n") };
     format!(
         "You work on a task on your own, by calling tools; nobody watches while you work.\n\
          \n\
          - Working directory: {}\n\
          - Operating system: {system}\n\
+         {note}\
          \n\
          Only the tools listed in this request exist. Calls that do not depend on each other belong into one \
          reply, where reading calls and subagents run at the same time. When a call is refused, read the \
@@ -37,9 +39,12 @@ mod tests {
 
     #[test]
     fn the_prompt_is_the_same_every_time() {
-        let prompt = engine_prompt(Path::new("/w"));
-        assert_eq!(prompt, engine_prompt(Path::new("/w")));
+        let prompt = engine_prompt(Path::new("/w"), "");
+        assert_eq!(prompt, engine_prompt(Path::new("/w"), ""));
         assert!(prompt.contains("Working directory: /w\n"));
         assert!(!prompt.contains("  "));
+        let more = engine_prompt(Path::new("/w"), "It is yours.");
+        assert_eq!(more.replace("- It is yours.\n", ""), prompt);
+        assert_ne!(more, prompt);
     }
 }

@@ -276,6 +276,46 @@ async fn subagents_run_together_with_transcripts_of_their_own() {
 }
 
 #[tokio::test]
+async fn a_subagent_works_where_the_host_says_and_a_refused_place_starts_nothing() {
+    let placed = |id: &str, isolation: Value| {
+        let mut call = agent(id, "task");
+        call["input"]["isolation"] = isolation;
+        call
+    };
+    let server = Server::start(vec![
+        Answer::blocks(&[
+            placed("t1", json!("worktree")),
+            placed("t2", json!("moon")),
+            placed("t3", json!({"a": 1})),
+        ]),
+        Answer::blocks(&[text("part")]),
+        Answer::blocks(&[agent("t4", "task")]),
+        Answer::blocks(&[text("other part")]),
+        Answer::blocks(&[text("done")]),
+    ])
+    .await;
+    let (mut talk, notes) = start(&server, opening()).await;
+    assert_eq!(talk.turn("go").await.unwrap().text, "done");
+    let requests = server.requests();
+    assert_eq!(requests.len(), 5);
+    let system = |request: usize| requests[request].body["system"][0]["text"].as_str().unwrap();
+    assert!(system(1).contains("- Working directory: /field\n"), "{}", system(1));
+    assert!(system(1).contains("\n- It is a field.\n"));
+    assert_eq!(system(3), system(0), "without a place it is the workspace");
+    let results = &requests[2].body["messages"][2]["content"];
+    assert_eq!(results[0]["content"], "part\n\n(The field is kept.) (seen)");
+    assert_eq!(results[1]["content"], "no isolation moon (seen)");
+    assert_eq!((&results[1]["is_error"], &results[2]["is_error"]), (&json!(true), &json!(true)));
+    assert_eq!(requests[4].body["messages"][4]["content"][0]["content"], "other part (seen)");
+    let asked: Vec<_> = notes.places().into_iter().map(|place| place.isolation).collect();
+    let given = [Some("worktree"), Some("moon"), Some("{\"a\":1}"), None];
+    assert_eq!(asked, given.map(|word| word.map(str::to_owned)));
+    let id = notes.places().remove(0).id;
+    let rows = notes.rows(&format!("-w/s1/subagents/agent-{id}"));
+    assert!(rows[1..].iter().all(|row| row["cwd"] == "/field"));
+}
+
+#[tokio::test]
 async fn the_settings_proxy_is_used_but_never_for_loopback() {
     let server =
         Server::start(vec![Answer::blocks(&[text("a")]), Answer::blocks(&[text("b")])]).await;

@@ -8,7 +8,7 @@ use super::prompt::engine_prompt;
 use super::session::Session;
 use super::tool::{self, Toolbox};
 use super::{EngineError, Fault, Place, agent, entry};
-use crate::engine::{AgentDefinition, Limit};
+use crate::engine::{AgentDefinition, Ground, Limit};
 use crate::event::{Event, Speaker};
 use crate::transcript::{Body, Entry, Origin, RawObject, SessionKey, new_id};
 use crate::wire::{Caller, Reply, Request, ToolSpec};
@@ -24,6 +24,14 @@ pub(super) struct Thread {
     system: Vec<String>,
     tools: Vec<ToolSpec>,
     past: Past,
+}
+
+/// How a subagent begins.
+pub(super) struct Begin<'a> {
+    pub(super) id: &'a str,
+    pub(super) model: String,
+    /// A folder of its own, where it has one.
+    pub(super) ground: Option<Ground>,
 }
 
 /// The conversation so far.
@@ -56,25 +64,25 @@ impl Thread {
         if opening.tools.iter().any(|name| name == agent::NAME) && !opening.agents.is_empty() {
             tools.push(agent::spec(&opening.agents));
         }
-        Self::new(session, Place::Main, session.main_model(), &opening.instructions, tools)
+        let begin = Begin { id: "", model: session.main_model(), ground: None };
+        Self::new(session, Place::Main, begin, &opening.instructions, tools)
     }
 
     /// A subagent. It has no tool to start others.
     pub(super) fn subagent(
         session: &Arc<Session>,
         definition: &AgentDefinition,
-        id: &str,
-        model: String,
+        begin: Begin<'_>,
     ) -> Self {
-        let place = Place::Subagent { id: id.to_owned(), kind: definition.name.clone() };
+        let place = Place::Subagent { id: begin.id.to_owned(), kind: definition.name.clone() };
         let tools = specs(session, &definition.tools);
-        Self::new(session, place, model, &definition.prompt, tools)
+        Self::new(session, place, begin, &definition.prompt, tools)
     }
 
     fn new(
         session: &Arc<Session>,
         place: Place,
-        model: String,
+        begin: Begin<'_>,
         instructions: &str,
         tools: Vec<ToolSpec>,
     ) -> Self {
@@ -83,7 +91,10 @@ impl Thread {
             Place::Main => (opening.key.clone(), None),
             Place::Subagent { id, .. } => (opening.key.subagent(id), Some(id.clone())),
         };
-        let workspace = &opening.workspace;
+        let (workspace, environment, note) = match begin.ground {
+            Some(ground) => (ground.folder, ground.environment, ground.note),
+            None => (opening.workspace.clone(), opening.tool_environment.clone(), String::new()),
+        };
         Self {
             session: Arc::clone(session),
             key,
@@ -91,12 +102,12 @@ impl Thread {
             origin: Origin {
                 session_id: opening.key.session.clone(),
                 cwd: workspace.display().to_string(),
-                git_branch: entry::git_branch(workspace),
+                git_branch: entry::git_branch(&workspace),
                 agent_id,
             },
-            toolbox: Toolbox::new(workspace.clone(), opening.tool_environment.clone()),
-            model,
-            system: vec![engine_prompt(workspace), instructions.to_owned()],
+            system: vec![engine_prompt(&workspace, &note), instructions.to_owned()],
+            toolbox: Toolbox::new(workspace, environment),
+            model: begin.model,
             tools,
             past: Past::default(),
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::engine::{Host, HostError, Permit, ToolCall, ToolResult};
+use crate::engine::{AgentPlace, Ground, Host, HostError, Permit, ToolCall, ToolResult};
 use crate::event::Event;
 use crate::transcript::{Entry, SessionKey};
 
@@ -16,6 +16,7 @@ pub(super) struct Notes {
     events: Mutex<Vec<Event>>,
     asked: Mutex<Vec<String>>,
     broken: Mutex<bool>,
+    places: Mutex<Vec<AgentPlace>>,
     /// Told when a tool runs that never answers.
     pub(super) waiting: Notify,
 }
@@ -42,6 +43,11 @@ impl Notes {
     /// The tools that permission was asked for.
     pub(super) fn asked(&self) -> Vec<String> {
         self.asked.lock().unwrap().clone()
+    }
+
+    /// The subagents that a place was asked for.
+    pub(super) fn places(&self) -> Vec<AgentPlace> {
+        self.places.lock().unwrap().clone()
     }
 
     pub(super) fn break_record(&self) {
@@ -71,6 +77,25 @@ impl Host for Notes {
         }
         let text = result.output.as_str().unwrap_or_default();
         ToolResult { output: Value::String(format!("{text} (seen)")), ..result }
+    }
+
+    async fn place_for(&self, agent: &AgentPlace) -> Result<Option<Ground>, HostError> {
+        self.places.lock().unwrap().push(agent.clone());
+        match agent.isolation.as_deref() {
+            None => Ok(None),
+            Some("worktree") => Ok(Some(Ground {
+                folder: "/field".into(),
+                environment: vec![("PLACE".into(), "field".into())],
+                note: "It is a field.".to_owned(),
+            })),
+            Some(other) => Err(HostError(format!("no isolation {other}"))),
+        }
+    }
+
+    async fn leave(&self, agent_id: &str) -> Option<String> {
+        let places = self.places.lock().unwrap();
+        let place = places.iter().find(|place| place.id == agent_id)?;
+        place.isolation.as_ref().map(|_| "(The field is kept.)".to_owned())
     }
 
     async fn call_tool(&self, call: &ToolCall) -> ToolResult {
