@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Context;
 
 use super::args::Global;
+use super::fence::Fenced;
 use super::output::warn;
 use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
@@ -154,8 +155,6 @@ impl House {
         extras: Extras,
     ) -> anyhow::Result<Runtime> {
         let engine = self.engine(model.endpoint, model.choice)?;
-        let mut tool_environment = self.settings.tool_environment();
-        tool_environment.extend(extras.tool_environment);
         let parts = Parts {
             engine: Arc::new(engine),
             store: Arc::clone(&place.store) as Arc<dyn SessionStore>,
@@ -166,9 +165,12 @@ impl House {
             sink: extras.sink,
             language: self.language,
             patience: self.patience(),
-            tool_environment,
+            tool_environment: extras.tools.environment,
+            ground: extras.tools.ground,
         };
-        Ok(Runtime::new(parts, extras.limits)?)
+        let runtime = Runtime::new(parts, extras.limits)?;
+        extras.tools.notices.iter().for_each(|notice| warn(notice));
+        Ok(runtime)
     }
 }
 
@@ -184,7 +186,7 @@ pub(super) struct Extras {
     pub(super) channel: Option<Channel>,
     pub(super) sink: Sink,
     pub(super) limits: Limits,
-    pub(super) tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(super) tools: Fenced,
 }
 
 impl Place {

@@ -12,7 +12,7 @@ use super::assemble::{
 };
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
-use super::{person, signal, trust};
+use super::{fence, person, signal, trust};
 use crate::runtime::{Lineage, Runtime};
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
@@ -130,6 +130,12 @@ pub(super) fn carry_out(
     output: &Arc<Output>,
     chain: Chain,
 ) -> anyhow::Result<u8> {
+    let mut environment = house.settings.tool_environment();
+    environment.extend(chain.tool_environment);
+    let desk = Some(chain.workbench.as_ref());
+    let Some(tools) = fence::fence(house, global, &chain.place, desk, environment)? else {
+        return Ok(exit::FAILED);
+    };
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let store = Arc::clone(&chain.place.store);
@@ -142,7 +148,7 @@ pub(super) fn carry_out(
             channel: Some(channel.clone()),
             sink,
             limits: limits(global),
-            tool_environment: chain.tool_environment,
+            tools,
         };
         let runtime = house.runtime(&chain.place, chain.model, extras)?;
         let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);
@@ -163,7 +169,9 @@ pub(super) fn carry_out(
             }
             Err(signal) => {
                 runtime.manifest().rescue("killed-by-signal")?;
+                // Dying runs no destructor: copies and temporary folders go now.
                 drop(flow);
+                drop(runtime);
                 store.close().await?;
                 complain(&house.language.text("cli.interrupted", &[]));
                 signal.die()

@@ -10,7 +10,7 @@ use super::assemble::{
 };
 use super::exit::{self, Ending};
 use super::output::{Audience, Output, complain};
-use super::{signal, trust};
+use super::{fence, signal, trust};
 use crate::role;
 use crate::runtime::{Assignment, Lease, Session};
 use crate::store::SessionStore;
@@ -61,15 +61,15 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
         }
         false => None,
     };
+    let environment = house.settings.tool_environment();
+    let desk = workbench.as_deref();
+    let Some(tools) = fence::fence(&house, global, &place, desk, environment)? else {
+        return Ok(ExitCode::from(exit::FAILED));
+    };
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = tokio.block_on(async {
-        let extras = Extras {
-            workbench,
-            channel: None,
-            sink: output.sink(),
-            limits: limits(global),
-            tool_environment: Vec::new(),
-        };
+        let extras =
+            Extras { workbench, channel: None, sink: output.sink(), limits: limits(global), tools };
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
         let mut role = role::once(&args.instructions, args.allowed());
         role.workbench_index = global.workbench;
@@ -104,6 +104,8 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             result = step => result?,
             signal = signal::Ending::wait() => {
                 runtime.manifest().rescue("killed-by-signal")?;
+                // Dying runs no destructor: temporary folders go now.
+                drop(runtime);
                 place.store.close().await?;
                 complain(&house.language.text("cli.interrupted", &[]));
                 signal?.die()

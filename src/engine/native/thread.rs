@@ -76,9 +76,11 @@ impl Thread {
         tools: Vec<ToolSpec>,
     ) -> Self {
         let opening = &session.opening;
-        let (key, agent_id) = match &place {
-            Place::Main => (opening.key.clone(), None),
-            Place::Subagent { id, .. } => (opening.key.subagent(id), Some(id.clone())),
+        let (key, agent_id, fence) = match &place {
+            Place::Main => (opening.key.clone(), None, &opening.fences.main),
+            Place::Subagent { id, .. } => {
+                (opening.key.subagent(id), Some(id.clone()), &opening.fences.agents)
+            }
         };
         let workspace = &opening.workspace;
         Self {
@@ -91,7 +93,11 @@ impl Thread {
                 git_branch: entry::git_branch(workspace),
                 agent_id,
             },
-            toolbox: Toolbox::new(workspace.clone(), opening.tool_environment.clone()),
+            toolbox: Toolbox::fenced(
+                workspace.clone(),
+                opening.tool_environment.clone(),
+                fence.clone(),
+            ),
             model,
             system: vec![engine_prompt(workspace), instructions.to_owned()],
             tools,

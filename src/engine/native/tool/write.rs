@@ -29,7 +29,8 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
     let path = place::absolute(toolbox.workspace(), input.filled_text("file_path")?);
     let content = input.text("content")?.to_owned();
     let toolbox = toolbox.clone();
-    super::walk::blocking(move |_| {
+    super::walk::blocking(toolbox.fence(), move |_| {
+        place::writable(&toolbox, &path)?;
         let name = place::shown(toolbox.workspace(), &path);
         let exists = match fs::metadata(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => false,
