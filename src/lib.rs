@@ -15,7 +15,7 @@
 //! | [`context`] | view | from the record to what the model sees |
 //! | [`store`] | record | the session store; the only place that knows SQL |
 //! | [`workbench`] | desk | `.flower/`: scripts, artifacts, notes, spill, index |
-//! | [`sandbox`] | fence | how a child process is started and ended |
+//! | [`sandbox`] | fence | how a child process is started and ended, and what tools may reach |
 //! | [`worktree`] | fields | throw-away copies of the workspace |
 //! | [`human`] | person | questions, inbox, quota, timeout, log of answers |
 //! | [`wire`] | post | the Messages API: types, event-stream framing, HTTP client |

@@ -30,3 +30,5 @@ mod once;
 mod prompt;
 #[path = "story/roles.rs"]
 mod roles;
+#[path = "story/sandbox.rs"]
+mod sandbox;

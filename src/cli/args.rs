@@ -53,6 +53,12 @@ pub(super) struct Global {
     /// Colours
     #[arg(long, global = true, value_enum)]
     pub(super) color: Option<Color>,
+    /// Fence the agent's tools: as far as the kernel can, or the run does not start, or not at all
+    #[arg(long, global = true, value_enum)]
+    pub(super) sandbox: Option<SandboxMode>,
+    /// Something more that fenced tools may write; may be given several times
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(super) sandbox_write: Vec<PathBuf>,
     /// Keep a workbench in the run folder (only for `once`)
     #[arg(short = 'W', long, global = true)]
     pub(super) workbench: bool,
@@ -71,6 +77,14 @@ pub(super) enum OutputFormat {
 pub(super) enum EngineName {
     Auto,
     Native,
+}
+
+/// Whether tools are fenced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum SandboxMode {
+    Auto,
+    On,
+    Off,
 }
 
 /// When to colour.
@@ -231,12 +245,13 @@ impl Arguments {
         let global = &self.global;
         let (name, takes): (&str, &[&str]) = match self.command {
             Command::Go(_) => {
-                ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color"])
+                ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "fence"])
             }
-            Command::Once(_) => {
-                ("once", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W"])
-            }
-            Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color"]),
+            Command::Once(_) => (
+                "once",
+                &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W", "fence"],
+            ),
+            Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color", "fence"]),
             Command::Config(_) => ("config", &[]),
             Command::Gate(_) => ("gate", &[]),
             // Not there yet, which is said whatever the flags are.
@@ -244,18 +259,27 @@ impl Arguments {
         };
         let limits =
             global.budget.is_some() || global.max_turns.is_some() || global.max_time.is_some();
+        let fence = global.sandbox.is_some() || !global.sandbox_write.is_empty();
+        if global.sandbox == Some(SandboxMode::Off) && !global.sandbox_write.is_empty() {
+            return Some("--sandbox-write has no effect with --sandbox off".to_owned());
+        }
         let given = [
             ("-w", global.workspace.is_some(), "`flower go` and `flower once`"),
             ("-r", global.run_dir.is_some(), "`flower go` and `flower once`"),
             ("-v", global.verbose, "`flower go`, `flower once` and `flower demo`"),
             ("--output", global.output.is_some(), "`flower go`, `flower once` and `flower demo`"),
+            ("fence", fence, "`flower go`, `flower once` and `flower demo`"),
             ("limits", limits, "`flower go`, `flower once` and `flower demo`"),
             ("--engine", global.engine.is_some(), "`flower go` and `flower once`"),
             ("--color", global.color.is_some(), "`flower go`, `flower once` and `flower demo`"),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
         ];
         let (flag, _, home) = given.iter().find(|(flag, on, _)| *on && !takes.contains(flag))?;
-        let flag = if *flag == "limits" { "--budget, --max-turns or --max-time" } else { flag };
+        let flag = match *flag {
+            "limits" => "--budget, --max-turns or --max-time",
+            "fence" => "--sandbox or --sandbox-write",
+            flag => flag,
+        };
         Some(format!("{flag} has no effect on `flower {name}`; it belongs to {home}"))
     }
 }

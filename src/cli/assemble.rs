@@ -8,6 +8,7 @@ use anyhow::Context;
 
 use super::args::Global;
 use super::exit::Refusal;
+use super::fence::Fenced;
 use super::output::warn;
 use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
@@ -170,8 +171,6 @@ impl House {
         extras: Extras,
     ) -> anyhow::Result<Runtime> {
         let engine = self.engine(model.endpoint, model.choice)?;
-        let mut tool_environment = self.settings.tool_environment();
-        tool_environment.extend(extras.tool_environment);
         let parts = Parts {
             engine: Arc::new(engine),
             store: Arc::clone(&place.store) as Arc<dyn SessionStore>,
@@ -182,10 +181,13 @@ impl House {
             sink: extras.sink,
             language: self.language,
             patience: self.patience(),
-            tool_environment,
+            tool_environment: extras.tools.environment,
+            ground: extras.tools.ground,
             yard: extras.yard,
         };
-        Ok(Runtime::new(parts, extras.limits)?)
+        let runtime = Runtime::new(parts, extras.limits)?;
+        extras.tools.notices.iter().for_each(|notice| warn(notice));
+        Ok(runtime)
     }
 }
 
@@ -201,7 +203,7 @@ pub(super) struct Extras {
     pub(super) channel: Option<Channel>,
     pub(super) sink: Sink,
     pub(super) limits: Limits,
-    pub(super) tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(super) tools: Fenced,
     pub(super) yard: Option<Arc<Yard>>,
 }
 

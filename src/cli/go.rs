@@ -9,9 +9,10 @@ use std::time::Duration;
 use super::args::{Global, GoArgs};
 use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
+use super::fence::Fenced;
 use super::isolate::{self, Desk};
 use super::output::{Audience, Output, complain};
-use super::{person, signal};
+use super::{fence, person, signal};
 use crate::language::Language;
 use crate::runtime::{Lineage, Runtime};
 use crate::store::SessionStore;
@@ -122,9 +123,16 @@ pub(super) fn carry_out(
     output: &Arc<Output>,
     chain: Chain,
 ) -> anyhow::Result<u8> {
+    let mut environment = house.settings.tool_environment();
+    environment.extend(chain.tool_environment.iter().cloned());
+    let mut work = vec![chain.workbench.root().to_owned()];
+    if let Some(yard) = &chain.yard {
+        work.extend([yard.home().to_owned(), yard.repository().to_owned()]);
+    }
+    let tools = fence::fence(house, global, &chain.place, work, environment)?;
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let ended = tokio.block_on(run_chain(house, global, output, chain));
+    let ended = tokio.block_on(run_chain(house, global, output, (chain, tools)));
     // The thread that reads stdin may sit in a read for ever; nothing else is left to wait for.
     tokio.shutdown_background();
     ended
@@ -134,7 +142,7 @@ async fn run_chain(
     house: &House,
     global: &Global,
     output: &Arc<Output>,
-    chain: Chain,
+    (chain, tools): (Chain, Fenced),
 ) -> anyhow::Result<u8> {
     let store = Arc::clone(&chain.place.store);
     let sink = output.sink();
@@ -144,7 +152,7 @@ async fn run_chain(
         channel: Some(channel.clone()),
         sink,
         limits: limits(global),
-        tool_environment: chain.tool_environment,
+        tools,
         yard: chain.yard,
     };
     let runtime = house.runtime(&chain.place, chain.model, extras)?;

@@ -12,6 +12,7 @@ mod assemble;
 mod config;
 mod demo;
 mod exit;
+mod fence;
 mod gate;
 mod go;
 mod isolate;
@@ -25,6 +26,7 @@ mod trust;
 
 /// Runs the program: words in, exit code out.
 pub fn main(words: Vec<OsString>) -> ExitCode {
+    crate::sandbox::shield();
     let arguments = match Arguments::try_parse_from(rewrite::fill_in_command(words)) {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -8,7 +8,7 @@ use super::args::{Global, OnceArgs};
 use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
 use super::output::{Audience, Output, complain};
-use super::signal;
+use super::{fence, signal};
 use crate::role;
 use crate::runtime::{Assignment, Leases, Session};
 use crate::store::SessionStore;
@@ -44,6 +44,9 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
         }
         false => None,
     };
+    let environment = house.settings.tool_environment();
+    let work = workbench.iter().map(|desk| desk.root().to_owned()).collect();
+    let tools = fence::fence(&house, global, &place, work, environment)?;
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = tokio.block_on(async {
         let extras = Extras {
@@ -51,7 +54,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             channel: None,
             sink: output.sink(),
             limits: limits(global),
-            tool_environment: Vec::new(),
+            tools,
             yard: None,
         };
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;

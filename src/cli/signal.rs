@@ -62,6 +62,10 @@ impl Ending {
             }
         }
         output.end(&ending.last_line(runtime));
+        // Dying runs no destructor.
+        if let Some(ground) = &runtime.parts().ground {
+            ground.clear_temp();
+        }
         self.die()
     }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 pub use error::{EngineError, Fault, Limit, Remedy};
 
 use crate::event::Event;
+use crate::sandbox::Fence;
 use crate::transcript::{Entry, SessionKey, Usage};
 
 /// Something that can carry a conversation with a model.
@@ -68,6 +69,17 @@ pub struct Opening {
     pub budget_usd: Option<f64>,
     /// Environment of every tool, complete: nothing else is inherited.
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    /// What tools may reach.
+    pub fences: Fences,
+}
+
+/// What the tools of a conversation may reach; nothing means all that flower may.
+#[derive(Debug, Clone, Default)]
+pub struct Fences {
+    /// On the main thread.
+    pub main: Option<Arc<Fence>>,
+    /// In subagents.
+    pub agents: Option<Arc<Fence>>,
 }
 
 /// Who is asking; sent as `X-Flower-Step` and `X-Flower-Role`, only to a gate.

@@ -14,14 +14,15 @@ use super::record::{RecordError, RunFolder};
 use super::session;
 use super::step::StepResult;
 use crate::engine::{
-    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, HostTool, Limit, Opening,
-    TurnEnd,
+    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Limit,
+    Opening, TurnEnd,
 };
 use crate::event::{Event, Sink};
 use crate::guard::{Rules, SpillRule};
 use crate::human::{self, Channel};
 use crate::language::Language;
 use crate::role::{Role, prompt};
+use crate::sandbox::{Ground, Reach};
 use crate::store::SessionStore;
 use crate::transcript::{SessionKey, new_id, project_key};
 use crate::workbench::Workbench;
@@ -51,6 +52,8 @@ pub struct Parts {
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// Where subagents of a marked kind get worktrees; nothing where no kind is marked.
     pub yard: Option<Arc<Yard>>,
+    /// What tools may reach; nothing where they are not fenced.
+    pub ground: Option<Ground>,
 }
 
 /// Limits of the whole run: subagents, judge and retries count.
@@ -252,7 +255,9 @@ impl Runtime {
             _ => words.to_owned(),
         };
         let host = Arc::new(self.host(assignment));
+        let fences = self.fences(assignment)?;
         let opening = self.opening(assignment, key, resume, instructions);
+        let opening = Opening { fences, ..opening };
         let conversation = self.parts.engine.open(opening, host).await?;
         let mut booked = Booked { conversation, manifest: &self.manifest, result };
         self.in_time(booked.conversation.turn(&prompt)).await?
@@ -370,7 +375,27 @@ impl Runtime {
             ),
             budget_usd: self.limits.budget_usd.map(|usd| (usd - spent).max(0.0)),
             tool_environment: self.parts.tool_environment.clone(),
+            fences: Fences::default(),
         }
+    }
+
+    /// What the step's tools may reach. Who only delegates changes nothing, whatever its subagents do.
+    fn fences(&self, assignment: &Assignment<'_>) -> Result<Fences, EngineError> {
+        let Some(ground) = &self.parts.ground else { return Ok(Fences::default()) };
+        let role = assignment.role;
+        let work = match &assignment.folder {
+            Some(folder) => Reach::Copy(folder.clone()),
+            None if role.accept_edits => Reach::Work,
+            None => Reach::Look,
+        };
+        let main = if role.delegate_only { Reach::Look } else { work.clone() };
+        let fence = |reach: &Reach| match ground.fence(reach) {
+            Ok(fence) => Ok(Some(Arc::new(fence))),
+            Err(error) => Err(EngineError::new(Fault::Store, error.to_string())),
+        };
+        let main = fence(&main)?;
+        let agents = if role.workers.is_empty() { None } else { fence(&work)? };
+        Ok(Fences { main, agents })
     }
 
     /// The person's tools, for a role that has them on its list.

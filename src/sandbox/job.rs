@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
@@ -13,6 +14,7 @@ use tokio::process::{Child, ChildStdin, Command};
 
 use super::capture::Capture;
 use super::detach::detach;
+use super::fence::{Fence, FenceError};
 use super::group::{Group, Watch};
 
 /// From the polite signal at the time limit to the last one.
@@ -39,6 +41,8 @@ pub struct Job {
     pub time_limit: Option<Duration>,
     /// Bytes kept of each output stream: the first half and the last half of the limit.
     pub output_limit: usize,
+    /// What it may reach; nothing means all that flower may.
+    pub fence: Option<Arc<Fence>>,
 }
 
 /// How a child ended.
@@ -90,6 +94,9 @@ pub enum JobError {
         /// What the system said.
         source: io::Error,
     },
+    /// Its fence could not be made.
+    #[error(transparent)]
+    Fence(#[from] FenceError),
     /// The system could not tell how it ended.
     #[error("waiting for the child failed: {0}")]
     Wait(io::Error),
@@ -99,7 +106,17 @@ pub enum JobError {
 /// returned future is dropped.
 pub async fn run(job: Job) -> Result<Outcome, JobError> {
     let started = Instant::now();
-    let mut child = start(&job)?;
+    let mut child = match &job.fence {
+        None => start(&job)?,
+        Some(fence) => {
+            let runtime = tokio::runtime::Handle::current();
+            fence.command(|| {
+                // Its pipes and its end are watched by the runtime, which another thread has to name.
+                let _runtime = runtime.enter();
+                start(&job)
+            })??
+        }
+    };
     // Declared behind the child, so dropped before it: the group is killed while its name is still ours.
     let group = Group::of(&child);
     let watch = Watch::on(&group);
@@ -206,6 +223,7 @@ mod tests {
             stdin: None,
             time_limit: Some(Duration::from_secs(60)),
             output_limit: 1000,
+            fence: None,
         }
     }
 

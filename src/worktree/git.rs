@@ -129,6 +129,7 @@ impl Git {
             stdin: None,
             time_limit: Some(self.patience),
             output_limit: OUTPUT,
+            fence: None,
         };
         let outcome = std::thread::scope(|scope| {
             let work = scope.spawn(|| {

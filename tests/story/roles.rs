@@ -121,7 +121,9 @@ fn a_verdict_on_a_workspace_that_changed_meanwhile_does_not_count() {
         &format!("  - match: {{step: work.judge, turn: 0}}\n    repeat: true\n    reply: {{tools: [{{name: Bash, input: {{command: 'date +%N > {0}; {1}'}}}}]}}\n", victim.display(), command.replace("echo changed", "date +%N")),
         ACHIEVED,
     ]));
-    let output = house.flower_at(&gate, &["go", "do it", "--judge-can-run"]).output().unwrap();
+    // In the sandbox the write itself fails; the comparison must hold without it.
+    let words = ["go", "do it", "--judge-can-run", "--sandbox", "off"];
+    let output = house.flower_at(&gate, &words).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "not achieved by a void verdict");
     assert_eq!(
         house.steps(),

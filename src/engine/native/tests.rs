@@ -45,6 +45,7 @@ fn opening() -> Opening {
         max_turns: None,
         budget_usd: None,
         tool_environment: Vec::new(),
+        fences: crate::engine::Fences::default(),
     }
 }
 

@@ -87,9 +87,11 @@ impl Thread {
         tools: Vec<ToolSpec>,
     ) -> Self {
         let opening = &session.opening;
-        let (key, agent_id) = match &place {
-            Place::Main => (opening.key.clone(), None),
-            Place::Subagent { id, .. } => (opening.key.subagent(id), Some(id.clone())),
+        let (key, agent_id, fence) = match &place {
+            Place::Main => (opening.key.clone(), None, &opening.fences.main),
+            Place::Subagent { id, .. } => {
+                (opening.key.subagent(id), Some(id.clone()), &opening.fences.agents)
+            }
         };
         let (workspace, environment, note) = match begin.ground {
             Some(ground) => (ground.folder, ground.environment, ground.note),
@@ -106,7 +108,7 @@ impl Thread {
                 agent_id,
             },
             system: vec![engine_prompt(&workspace, &note), instructions.to_owned()],
-            toolbox: Toolbox::new(workspace, environment),
+            toolbox: Toolbox::fenced(workspace, environment, fence.clone()),
             model: begin.model,
             tools,
             past: Past::default(),

@@ -62,6 +62,7 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
         stdin: None,
         time_limit: Some(Duration::from_millis(timeout)),
         output_limit: KEPT_BYTES,
+        fence: toolbox.fence(),
     };
     let outcome = run_job(job)
         .await

@@ -37,7 +37,11 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
         all: input.flag("replace_all")?.unwrap_or(false),
     };
     let toolbox = toolbox.clone();
-    super::walk::blocking(move |_| write::in_turn(|| edit(&toolbox, &path, &change))).await
+    super::walk::blocking(toolbox.fence(), move |_| {
+        place::writable(&toolbox, &path)?;
+        write::in_turn(|| edit(&toolbox, &path, &change))
+    })
+    .await
 }
 
 fn edit(toolbox: &Toolbox, path: &Path, change: &Change) -> Answer {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use globset::{GlobBuilder, GlobMatcher};
-use ignore::DirEntry;
+use ignore::{DirEntry, WalkBuilder};
 use serde_json::{Value, json};
 
 use super::input::Input;
@@ -32,10 +32,11 @@ pub(super) fn schema() -> Value {
 
 pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
     let pattern = input.filled_text("pattern")?;
-    let mut root = walk::root(toolbox.workspace(), input.optional_text("path")?)?;
+    let mut root = walk::root(toolbox, input.optional_text("path")?)?;
     let mut relative = pattern.strip_prefix("./").unwrap_or(pattern).to_owned();
     if pattern.starts_with('/') {
         (root, relative) = split_absolute(pattern);
+        place::readable(toolbox, &root)?;
     }
     if Path::new(&relative).components().any(|part| part.as_os_str() == "..") {
         return Err(Complaint::new("A pattern cannot contain `..`; name the folder in path."));
@@ -47,8 +48,9 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
     let matcher = compile(&relative)?;
     let hidden = walk::names_hidden(&relative);
     let toolbox = toolbox.clone();
-    walk::blocking(move |stop| {
-        let found = find(&root, &matcher, hidden, stop);
+    walk::blocking(toolbox.fence(), move |stop| {
+        let entries = walk::entries(&root, hidden, toolbox.fence(), |_| true);
+        let found = find(&root, &matcher, &entries, stop);
         Ok(report(toolbox.workspace(), found))
     })
     .await
@@ -74,9 +76,9 @@ struct Found {
     path: PathBuf,
 }
 
-fn find(root: &Path, matcher: &GlobMatcher, hidden: bool, stop: &Stop) -> Vec<Found> {
+fn find(root: &Path, matcher: &GlobMatcher, entries: &WalkBuilder, stop: &Stop) -> Vec<Found> {
     let mut found = Vec::new();
-    for entry in walk::entries(root, hidden).build().flatten() {
+    for entry in entries.build().flatten() {
         if stop.asked() {
             break;
         }

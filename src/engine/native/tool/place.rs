@@ -4,7 +4,7 @@ use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::Complaint;
+use super::{Complaint, Toolbox};
 
 /// Absolute, or relative to the workspace; `.` and `..` are taken out where that is only spelling.
 pub(super) fn absolute(workspace: &Path, written: &str) -> PathBuf {
@@ -24,6 +24,27 @@ pub(super) fn shown(workspace: &Path, path: &Path) -> String {
         Ok(inside) if !inside.as_os_str().is_empty() => inside.display().to_string(),
         _ => path.display().to_string(),
     }
+}
+
+/// A sentence where the fence does not let a file tool look at the path.
+pub(super) fn readable(toolbox: &Toolbox, path: &Path) -> Result<(), Complaint> {
+    match toolbox.fence() {
+        Some(fence) if !fence.may_read(path) => Err(outside(toolbox, path, "read")),
+        _ => Ok(()),
+    }
+}
+
+/// A sentence where the fence does not let a file tool change the path.
+pub(super) fn writable(toolbox: &Toolbox, path: &Path) -> Result<(), Complaint> {
+    match toolbox.fence() {
+        Some(fence) if !fence.may_write(path) => Err(outside(toolbox, path, "write")),
+        _ => Ok(()),
+    }
+}
+
+fn outside(toolbox: &Toolbox, path: &Path, what: &str) -> Complaint {
+    let name = shown(toolbox.workspace(), path);
+    Complaint(format!("{name} is outside of what tools may {what} here."))
 }
 
 /// Where a write to `path` ends up: through symbolic links, also through one whose target is missing.

@@ -46,7 +46,8 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
         return Err(Complaint::new("The field limit of Read must be at least 1."));
     }
     let toolbox = toolbox.clone();
-    super::walk::blocking(move |_| {
+    super::walk::blocking(toolbox.fence(), move |_| {
+        place::readable(&toolbox, &path)?;
         let name = place::shown(toolbox.workspace(), &path);
         // Taken before the content is: a change in between makes the file stale, not fresh.
         let size = place::regular_file(&path, &name)?.len();

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::Value;
 
 use super::freshness::Seen;
+use crate::sandbox::Fence;
 
 /// The state of one conversation's tools. A clone is the same toolbox.
 #[derive(Debug, Clone)]
@@ -20,14 +21,25 @@ struct State {
     shell: PathBuf,
     seen: Seen,
     todos: Mutex<Value>,
+    fence: Option<Arc<Fence>>,
 }
 
 impl Toolbox {
     /// An empty toolbox. `environment` is the complete environment of every command.
     pub fn new(workspace: PathBuf, environment: Vec<(OsString, OsString)>) -> Self {
+        Self::fenced(workspace, environment, None)
+    }
+
+    /// An empty toolbox whose calls reach no further than the fence.
+    pub fn fenced(
+        workspace: PathBuf,
+        environment: Vec<(OsString, OsString)>,
+        fence: Option<Arc<Fence>>,
+    ) -> Self {
         let shell = find_shell(&environment);
         let todos = Mutex::new(Value::Array(Vec::new()));
-        Self(Arc::new(State { workspace, environment, shell, seen: Seen::default(), todos }))
+        let seen = Seen::default();
+        Self(Arc::new(State { workspace, environment, shell, seen, todos, fence }))
     }
 
     /// Where commands run and relative paths begin.
@@ -43,6 +55,10 @@ impl Toolbox {
     pub(super) fn replace_todos(&self, todos: Value) -> Value {
         let mut kept = self.0.todos.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut kept, todos)
+    }
+
+    pub(super) fn fence(&self) -> Option<Arc<Fence>> {
+        self.0.fence.clone()
     }
 
     pub(super) fn environment(&self) -> &[(OsString, OsString)] {

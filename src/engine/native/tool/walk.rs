@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ignore::{DirEntry, WalkBuilder};
 
-use super::{Answer, Complaint};
+use super::{Answer, Complaint, Toolbox, place};
+use crate::sandbox::Fence;
 
 /// Set when nobody waits for the answer any more.
 pub(super) struct Stop(Arc<AtomicBool>);
@@ -26,22 +27,44 @@ impl Drop for Waiting {
     }
 }
 
-/// Runs file work where it may block. Long work asks [`Stop`] now and then.
-pub(super) async fn blocking(work: impl FnOnce(&Stop) -> Answer + Send + 'static) -> Answer {
+/// Runs file work where it may block, inside the fence. Long work asks [`Stop`] now and then.
+pub(super) async fn blocking(
+    fence: Option<Arc<Fence>>,
+    work: impl FnOnce(&Stop) -> Answer + Send + 'static,
+) -> Answer {
     let flag = Arc::new(AtomicBool::new(false));
     let stop = Stop(flag.clone());
     let _waiting = Waiting(flag);
-    match tokio::task::spawn_blocking(move || work(&stop)).await {
+    let fenced = move || match fence {
+        None => work(&stop),
+        Some(fence) => fence
+            .files(|| work(&stop))
+            .unwrap_or_else(|error| Err(Complaint(format!("The call was not made: {error}.")))),
+    };
+    match tokio::task::spawn_blocking(fenced).await {
         Ok(answer) => answer,
         Err(_) => Err(Complaint::new("The call was broken off.")),
     }
 }
 
 /// The entries below `root` in order of their paths: without what `.gitignore` files exclude, without
-/// hidden ones unless wanted, never `.git`, and never through a symbolic link.
+/// hidden ones unless wanted, never `.git`, never through a symbolic link, and only those that `wanted`
+/// lets through.
 ///
 /// The ignore rules of the person's own git configuration do not count: results are the same everywhere.
-pub(super) fn entries(root: &Path, hidden: bool) -> WalkBuilder {
+pub(super) fn entries(
+    root: &Path,
+    hidden: bool,
+    fence: Option<Arc<Fence>>,
+    wanted: impl Fn(&DirEntry) -> bool + Send + Sync + 'static,
+) -> WalkBuilder {
+    let named = root.to_owned();
+    let real = root.canonicalize().unwrap_or_else(|_| named.clone());
+    let reachable = move |entry: &DirEntry| {
+        let Some(fence) = &fence else { return true };
+        let inside = entry.path().strip_prefix(&named).unwrap_or(entry.path());
+        fence.leads_to(&real.join(inside))
+    };
     let mut builder = WalkBuilder::new(root);
     builder
         .hidden(!hidden)
@@ -49,7 +72,9 @@ pub(super) fn entries(root: &Path, hidden: bool) -> WalkBuilder {
         .git_global(false)
         .follow_links(false)
         .sort_by_file_path(Path::cmp)
-        .filter_entry(|entry: &DirEntry| entry.depth() == 0 || entry.file_name() != ".git");
+        .filter_entry(move |entry: &DirEntry| {
+            entry.depth() == 0 || entry.file_name() != ".git" && reachable(entry) && wanted(entry)
+        });
     builder
 }
 
@@ -59,13 +84,15 @@ pub(super) fn names_hidden(pattern: &str) -> bool {
 }
 
 /// Where to look: the folder or file that a call names, else the workspace.
-pub(super) fn root(workspace: &Path, written: Option<&str>) -> Result<PathBuf, Complaint> {
-    let root = super::place::absolute(workspace, written.unwrap_or("."));
+pub(super) fn root(toolbox: &Toolbox, written: Option<&str>) -> Result<PathBuf, Complaint> {
+    let workspace = toolbox.workspace();
+    let root = place::absolute(workspace, written.unwrap_or("."));
+    place::readable(toolbox, &root)?;
     match root.metadata() {
         Ok(_) => Ok(root),
         Err(error) => {
-            let name = super::place::shown(workspace, &root);
-            Err(super::place::failed("searched", &name, &error))
+            let name = place::shown(workspace, &root);
+            Err(place::failed("searched", &name, &error))
         }
     }
 }

@@ -30,7 +30,11 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
     let path = place::absolute(toolbox.workspace(), input.filled_text("file_path")?);
     let content = input.text("content")?.to_owned();
     let toolbox = toolbox.clone();
-    super::walk::blocking(move |_| in_turn(|| write(&toolbox, &path, &content))).await
+    super::walk::blocking(toolbox.fence(), move |_| {
+        place::writable(&toolbox, &path)?;
+        in_turn(|| write(&toolbox, &path, &content))
+    })
+    .await
 }
 
 fn write(toolbox: &Toolbox, path: &Path, content: &str) -> Answer {

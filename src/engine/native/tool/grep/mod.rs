@@ -6,8 +6,8 @@ use std::path::Path;
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::{BinaryDetection, Searcher, SearcherBuilder};
-use ignore::WalkBuilder;
 use ignore::types::TypesBuilder;
+use ignore::{DirEntry, WalkBuilder};
 use serde_json::{Value, json};
 
 use super::input::Input;
@@ -57,7 +57,7 @@ pub(super) fn schema() -> Value {
 pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
     let search = Search::read(toolbox, input)?;
     let toolbox = toolbox.clone();
-    walk::blocking(move |stop| Ok(search.run(toolbox.workspace(), stop))).await
+    walk::blocking(toolbox.fence(), move |stop| Ok(search.run(toolbox.workspace(), stop))).await
 }
 
 /// A search, ready to run.
@@ -94,7 +94,7 @@ impl Search {
         Ok(Self {
             matcher: compile(pattern, input.flag("-i")?.unwrap_or(false), multiline)?,
             searcher: searcher(input, mode, multiline)?,
-            walk: walk_of(toolbox.workspace(), input)?,
+            walk: walk_of(toolbox, input)?,
             mode,
             limit: usize::try_from(limit).unwrap_or(usize::MAX),
         })
@@ -177,11 +177,18 @@ fn searcher(input: &Input<'_>, mode: Mode, multiline: bool) -> Result<Searcher, 
         .build())
 }
 
-fn walk_of(workspace: &Path, input: &Input<'_>) -> Result<WalkBuilder, Complaint> {
+fn walk_of(toolbox: &Toolbox, input: &Input<'_>) -> Result<WalkBuilder, Complaint> {
     let written = input.optional_text("path")?;
-    let root = walk::root(workspace, written)?;
+    let root = walk::root(toolbox, written)?;
     let wanted = input.optional_text("glob")?.filter(|wanted| !wanted.is_empty());
-    let mut builder = walk::entries(&root, wanted.is_some_and(walk::names_hidden));
+    let hidden = wanted.is_some_and(walk::names_hidden);
+    let mut builder = match wanted {
+        None => walk::entries(&root, hidden, toolbox.fence(), |_| true),
+        Some(wanted) => {
+            let shape = of_shape(&root, wanted)?;
+            walk::entries(&root, hidden, toolbox.fence(), shape)
+        }
+    };
     if let Some(name) = input.optional_text("type")? {
         let mut types = TypesBuilder::new();
         let types = types.add_defaults().select(name).build();
@@ -191,23 +198,29 @@ fn walk_of(workspace: &Path, input: &Input<'_>) -> Result<WalkBuilder, Complaint
             })?,
         );
     }
-    if let Some(wanted) = wanted {
-        let (exclude, shape) = match wanted.strip_prefix('!') {
-            Some(shape) => (true, shape),
-            None => (false, wanted),
-        };
-        let matcher = glob::compile(shape.strip_prefix('/').unwrap_or(shape))?;
-        let whole_path = shape.contains('/');
-        builder.filter_entry(move |entry| {
-            if entry.depth() == 0 || entry.file_type().is_some_and(|kind| kind.is_dir()) {
-                return entry.file_name() != ".git" || entry.depth() == 0;
-            }
-            let inside = entry.path().strip_prefix(&root).unwrap_or(entry.path());
-            let subject = if whole_path { inside } else { Path::new(entry.file_name()) };
-            matcher.is_match(subject) != exclude
-        });
-    }
     Ok(builder)
+}
+
+/// Lets through folders and what has the shape.
+fn of_shape(
+    root: &Path,
+    wanted: &str,
+) -> Result<impl Fn(&DirEntry) -> bool + Send + Sync + 'static, Complaint> {
+    let (exclude, shape) = match wanted.strip_prefix('!') {
+        Some(shape) => (true, shape),
+        None => (false, wanted),
+    };
+    let matcher = glob::compile(shape.strip_prefix('/').unwrap_or(shape))?;
+    let whole_path = shape.contains('/');
+    let root = root.to_owned();
+    Ok(move |entry: &DirEntry| {
+        if entry.file_type().is_some_and(|kind| kind.is_dir()) {
+            return true;
+        }
+        let inside = entry.path().strip_prefix(&root).unwrap_or(entry.path());
+        let subject = if whole_path { inside } else { Path::new(entry.file_name()) };
+        matcher.is_match(subject) != exclude
+    })
 }
 
 #[cfg(test)]
