@@ -14,6 +14,7 @@ mod demo;
 mod exit;
 mod gate;
 mod go;
+mod init;
 mod once;
 mod output;
 mod person;
@@ -24,6 +25,12 @@ mod trust;
 
 /// Runs the program: words in, exit code out.
 pub fn main(words: Vec<OsString>) -> ExitCode {
+    if init::is_first() {
+        return init::run(&words).unwrap_or_else(|error| {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(exit::FAILED)
+        });
+    }
     let arguments = match Arguments::try_parse_from(rewrite::fill_in_command(words)) {
         Ok(arguments) => arguments,
         Err(error) => {
