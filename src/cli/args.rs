@@ -237,6 +237,9 @@ pub(super) struct DemoArgs {
     /// Where to put the repository and the records; must not exist. Default: flower-demo, or the next
     /// free name
     pub(super) dir: Option<PathBuf>,
+    /// Ask the gate at this URL, which plays the demo's cassette, instead of one inside this process
+    #[arg(long, value_name = "URL")]
+    pub(super) gate: Option<String>,
 }
 
 impl Arguments {

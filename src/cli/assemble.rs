@@ -26,6 +26,9 @@ pub(super) struct House {
     pub(super) settings: Arc<Settings>,
     pub(super) language: Language,
     pub(super) current_dir: PathBuf,
+    /// Where records lie unless a flag says otherwise. In a box that is outside the project, and a file of
+    /// the project must not change it; so only the process's own environment counts.
+    pub(super) run_dir: PathBuf,
 }
 
 /// Where a run happens.
@@ -47,7 +50,9 @@ impl House {
         };
         let settings = Arc::new(Settings::resolve(&environment));
         let language = global.lang.unwrap_or_else(|| settings.language());
-        Ok(Self { settings, language, current_dir })
+        let run_dir = std::env::var_os("FLOWER_RUN_DIR").filter(|folder| !folder.is_empty());
+        let run_dir = run_dir.map_or_else(|| PathBuf::from("runs"), PathBuf::from);
+        Ok(Self { settings, language, current_dir, run_dir })
     }
 
     /// Warnings said, the engine there, the project trusted: then the endpoint, with its credentials.
@@ -81,11 +86,13 @@ impl House {
     /// The run folder follows the current directory, not the workspace; where both places hold records of
     /// the same project, that is said.
     pub(super) fn folders(&self, global: &Global) -> (PathBuf, PathBuf) {
-        let within = |given: &Option<PathBuf>, usual: &str| {
-            self.current_dir.join(given.clone().unwrap_or_else(|| PathBuf::from(usual)))
+        let within = |given: &Option<PathBuf>, usual: PathBuf| {
+            self.current_dir.join(given.clone().unwrap_or(usual))
         };
-        let (workspace, run_dir) =
-            (within(&global.workspace, "."), within(&global.run_dir, "runs"));
+        let (workspace, run_dir) = (
+            within(&global.workspace, PathBuf::from(".")),
+            within(&global.run_dir, self.run_dir.clone()),
+        );
         let other = workspace.join("runs");
         let differs = || other.canonicalize().ok() != run_dir.canonicalize().ok();
         if other.join("lineage.json").exists() && differs() {

@@ -172,6 +172,7 @@ mod tests {
             settings: std::sync::Arc::new(settings.clone()),
             language: Language::English,
             current_dir: std::path::PathBuf::new(),
+            run_dir: std::path::PathBuf::new(),
         };
         let args = ConfigArgs { key: key.map(str::to_owned), check };
         let code = run(&house, &args, &mut out).unwrap();

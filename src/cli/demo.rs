@@ -36,11 +36,15 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
     let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    let gate = tokio.block_on(Gate::start(GateOptions {
-        listen: (Ipv4Addr::LOCALHOST, 0).into(),
-        cassette: Cassette::parse(cassette())?,
-        log: Some(base.join("gate.jsonl")),
-    }))?;
+    let gate = match &args.gate {
+        Some(_) => None,
+        None => Some(tokio.block_on(Gate::start(GateOptions {
+            listen: (Ipv4Addr::LOCALHOST, 0).into(),
+            cassette: Cassette::parse(cassette())?,
+            log: Some(base.join("gate.jsonl")),
+        }))?),
+    };
+    let url = args.gate.clone().or_else(|| gate.as_ref().map(Running::url)).unwrap_or_default();
     output.say(&house.language.text("demo.begins", &[("folder", &base.display().to_string())]));
     let chain = Chain {
         options: FlowOptions {
@@ -55,24 +59,26 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
         },
         place,
         workbench,
-        model: demo_model(&gate),
+        model: demo_model(url),
         max_asks: None,
         ask_timeout: Some(Duration::ZERO),
         tool_environment: git_environment(),
         yard: None,
     };
     let code = carry_out(&house, global, &output, chain)?;
-    tokio.block_on(gate.stop());
+    if let Some(gate) = gate {
+        tokio.block_on(gate.stop());
+    }
     output.say(&house.language.text("demo.results", &[("folder", &base.display().to_string())]));
     Ok(ExitCode::from(code))
 }
 
 /// The gate's made-up model, which costs nothing. None of the user's settings matter to it.
-fn demo_model(gate: &Running) -> Model {
+fn demo_model(base_url: String) -> Model {
     const NAME: &str = "demo-1";
     Model {
         endpoint: Endpoint {
-            base_url: gate.url(),
+            base_url,
             auth: Auth::None,
             is_gate: true,
             custom_headers: Vec::new(),

@@ -15,6 +15,7 @@ mod exit;
 mod fence;
 mod gate;
 mod go;
+mod init;
 mod isolate;
 mod once;
 mod output;
@@ -26,6 +27,12 @@ mod trust;
 
 /// Runs the program: words in, exit code out.
 pub fn main(words: Vec<OsString>) -> ExitCode {
+    if init::is_first() {
+        return init::run(&words).unwrap_or_else(|error| {
+            output::complain(&format!("{error:#}"));
+            ExitCode::from(exit::FAILED)
+        });
+    }
     crate::sandbox::shield();
     let arguments = match Arguments::try_parse_from(rewrite::fill_in_command(words)) {
         Ok(arguments) => arguments,

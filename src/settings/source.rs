@@ -46,8 +46,17 @@ impl Environment {
         self.path("HOME").map(PathBuf::from)
     }
 
+    /// In a box, the folder to which the wrapper maps the host's files. They do not lie in the box's home,
+    /// since what a tool may read there cannot be taken back for a part of it.
+    fn mapped(&self, name: &str) -> Option<PathBuf> {
+        self.path("FLOWER_BOX").map(|folder| Path::new(folder).join(name))
+    }
+
     /// `${XDG_CONFIG_HOME:-~/.config}/flower`; nothing where neither is set.
     pub(super) fn config_dir(&self) -> Option<PathBuf> {
+        if let Some(mapped) = self.mapped("config") {
+            return Some(mapped);
+        }
         let base = match self.path("XDG_CONFIG_HOME") {
             Some(base) => self.current_dir.join(base),
             None => self.home()?.join(".config"),
@@ -145,8 +154,9 @@ pub fn load(environment: &Environment, explicit: Option<&Path>, replace: bool) -
         seen.push(real);
         take(&mut loaded, &place.path, bytes.as_deref(), replace);
     }
-    if let Some(home) = environment.home() {
-        borrow_keys(&mut loaded, &home.join(".claude"), replace);
+    let claude = environment.mapped("claude");
+    if let Some(folder) = claude.or_else(|| Some(environment.home()?.join(".claude"))) {
+        borrow_keys(&mut loaded, &folder, replace);
     }
     loaded
 }
@@ -165,7 +175,8 @@ fn places(environment: &Environment) -> Vec<Place> {
     let found = |path: PathBuf| Place { path, named: false };
     places.push(found(environment.current_dir.join(".env")));
     places.extend(environment.config_dir().map(|dir| found(dir.join(".env"))));
-    places.extend(checkout(&environment.executable).map(|dir| found(dir.join(".env"))));
+    let checkout = environment.mapped("checkout").or_else(|| checkout(&environment.executable));
+    places.extend(checkout.map(|dir| found(dir.join(".env"))));
     places
 }
 
@@ -313,6 +324,33 @@ mod tests {
         assert_eq!(dir(""), Path::new("/home/me/.config/flower"));
         assert_eq!(dir("here"), Path::new("/work/here/flower"));
         assert_eq!(Environment::default().config_dir(), None);
+    }
+
+    #[test]
+    fn in_a_box_the_users_files_are_where_the_wrapper_maps_them() {
+        let root = tempfile::tempdir().unwrap();
+        let mapped = root.path().join("mapped");
+        for (path, text) in [
+            ("config/.env", "A=config\n"),
+            ("checkout/.env", "A=lower\nB=checkout\n"),
+            ("claude/settings.json", r#"{"env": {"ANTHROPIC_AUTH_TOKEN": "borrowed"}}"#),
+        ] {
+            fs::create_dir_all(mapped.join(path).parent().unwrap()).unwrap();
+            fs::write(mapped.join(path), text).unwrap();
+        }
+        let home = root.path().join("home");
+        fs::create_dir_all(home.join(".config/flower")).unwrap();
+        fs::write(home.join(".config/flower/.env"), "A=home\nC=home\n").unwrap();
+        let mut environment = Environment { current_dir: home.clone(), ..Environment::default() };
+        environment.variables.insert("HOME".into(), home.into());
+        environment.variables.insert("FLOWER_BOX".into(), mapped.into());
+        let values = load(&environment, None, false).values;
+        let text =
+            |key: &str| values.get(OsStr::new(key)).map(|value| value.text.to_str().unwrap());
+        assert_eq!(text("A"), Some("config"));
+        assert_eq!(text("B"), Some("checkout"));
+        assert_eq!(text("C"), None);
+        assert_eq!(text("ANTHROPIC_AUTH_TOKEN"), Some("borrowed"));
     }
 
     #[test]

@@ -92,6 +92,16 @@ fn the_demo_brings_a_failing_suite_home() {
 }
 
 #[test]
+fn the_demo_may_ask_a_gate_that_runs_elsewhere() {
+    let house = House::new();
+    let cassette = Path::new(env!("CARGO_MANIFEST_DIR")).join("flowerbox/demo/cassette.yaml");
+    let gate = house.gate_of(&cassette);
+    ends_with(&mut house.flower(&["demo", "--gate", &gate.url]), 0);
+    assert!(!gate.requests().is_empty() && !house.exists("flower-demo/gate.jsonl"));
+    ends_with(&mut house.flower(&["demo", "--gate", "nowhere"]), 1);
+}
+
+#[test]
 fn a_second_demo_finds_a_folder_of_its_own_and_every_language_plays_it() {
     let house = House::new();
     for (language, folder) in

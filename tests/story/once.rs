@@ -21,6 +21,21 @@ fn a_pipe_gets_the_answer_and_nothing_else() {
 }
 
 #[test]
+fn records_lie_where_the_flag_says_then_where_the_environment_says() {
+    let house = House::new();
+    let gate = house.gate(ANSWER);
+    house.write(".env", "FLOWER_RUN_DIR=from-the-project\n");
+    let mut run = house.flower_at(&gate, &["once", "x"]);
+    ends_with(run.env("FLOWER_RUN_DIR", "../elsewhere"), 0);
+    assert!(house.exists("../elsewhere/manifest.json") && !house.exists("runs"));
+    let mut run = house.flower_at(&gate, &["once", "x", "-r", "here"]);
+    ends_with(run.env("FLOWER_RUN_DIR", "../elsewhere"), 0);
+    assert!(house.exists("here/manifest.json"));
+    ends_with(&mut house.flower_at(&gate, &["once", "x"]), 0);
+    assert!(house.exists("runs/manifest.json") && !house.exists("from-the-project"));
+}
+
+#[test]
 fn the_task_may_come_through_a_pipe() {
     let house = House::new();
     let gate = house.gate(ANSWER);
