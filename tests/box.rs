@@ -123,10 +123,7 @@ impl Outdoors {
     }
 
     fn requests(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        let rows = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-        rows.filter(|row| row["path"].as_str().is_some_and(|path| path.starts_with("/v1/messages")))
-            .collect()
+        house::model_requests(&self.log)
     }
 }
 

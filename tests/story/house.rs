@@ -144,11 +144,7 @@ impl House {
 impl Gate {
     /// Bodies of the model requests so far, with the headers beside them.
     pub(crate) fn requests(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
-        text.lines()
-            .map(|line| serde_json::from_str::<Value>(line).unwrap())
-            .filter(|row| row["path"].as_str().is_some_and(|p| p.starts_with("/v1/messages")))
-            .collect()
+        model_requests(&self.log)
     }
 
     /// Everything that the gate wrote down.
@@ -226,4 +222,14 @@ pub(crate) fn tool_results(request: &Value) -> Vec<(String, bool, String)> {
 pub(crate) fn step_of(request: &Value) -> &str {
     let label = request["headers"]["x-flower-step"].as_str().unwrap_or_default();
     label.split('#').next().unwrap_or_default()
+}
+
+/// The model requests in a gate's log. A gate may be writing meanwhile, so the last line counts only when
+/// it is whole.
+pub(crate) fn model_requests(log: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(log).unwrap_or_default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let rows = whole.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    rows.filter(|row| row["path"].as_str().is_some_and(|path| path.starts_with("/v1/messages")))
+        .collect()
 }
