@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::Duration;
 
 use flower::guard::is_ephemeral;
+use flower::sandbox::{self, Job};
 use flower::settings::{Environment, Settings};
 
 /// Each would make the file `pwned`, or start something, if it were let through and worked.
@@ -502,29 +503,29 @@ fn quiet_git() -> Vec<(OsString, OsString)> {
     Settings::resolve(&Environment::default()).tool_environment()
 }
 
+/// Runs a line as a tool would, with the tools' own limits; one that does not end fails the test.
 fn run(folder: &Path, line: &str) {
-    let mut child = Command::new("bash")
-        .args(["-c", line])
-        .current_dir(folder)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .env("HOME", folder)
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .envs(quiet_git())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let end = std::time::Instant::now() + Duration::from_secs(20);
-    while child.try_wait().unwrap().is_none() {
-        if std::time::Instant::now() > end {
-            child.kill().unwrap();
-            panic!("it does not end: {line}");
-        }
-        std::thread::sleep(Duration::from_millis(3));
-    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut environment: Vec<(OsString, OsString)> = vec![
+        ("PATH".into(), path),
+        ("HOME".into(), folder.into()),
+        ("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()),
+        ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
+    ];
+    environment.extend(quiet_git());
+    let job = Job {
+        program: "bash".into(),
+        arguments: vec!["-c".into(), line.into()],
+        folder: folder.to_owned(),
+        environment,
+        stdin: None,
+        time_limit: Some(Duration::from_secs(20)),
+        output_limit: 1024,
+        fence: None,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let outcome = runtime.block_on(sandbox::run(job)).unwrap();
+    assert!(!outcome.timed_out, "it does not end: {line}");
 }
 
 fn content(folder: &Path) -> BTreeMap<String, Vec<u8>> {
