@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used)]
 #![allow(dead_code)] // Not everything that stories share is used here.
 
+#[path = "support/group.rs"]
+mod group;
 #[path = "story/house.rs"]
 mod house;
 #[path = "support/mod.rs"]
@@ -95,6 +97,33 @@ fn signals_reach_the_work() {
     BufReader::new(unshare.stdout.take().unwrap()).read_line(&mut line).unwrap();
     kill_process(both(&unshare).1, Signal::KILL).unwrap();
     assert_eq!(unshare.wait().unwrap().code(), Some(137), "what ended the work is told");
+}
+
+#[test]
+fn a_work_that_the_memory_limit_ended_says_so() {
+    if !can() {
+        return;
+    }
+    let group = match group::Group::new("memory", 80 << 20) {
+        Ok(group) => group,
+        Err(why) => return support::skip("limits of a control group", &why),
+    };
+    let house = House::new();
+    let gate = house.gate(concat!(
+        "  - match: {turn: 0}\n    reply: {tools: [{name: Bash, input: {command: \"head -c 200000000 /dev/zero | tail\"}}]}\n",
+        "  - match: {turn: 1}\n    reply: {text: never}\n    delay_ms: 60000\n",
+    ));
+    let run = first_at(&house, &gate, &["once", "x", "--tools", "Bash"]);
+    let mut unshare = group.within(&run).stderr(Stdio::piped()).spawn().unwrap();
+    while gate.requests().len() < 2 && unshare.try_wait().unwrap().is_none() {
+        std::thread::yield_now();
+    }
+    // The system has taken the command; had it taken flower, this is what would be seen of it.
+    kill_process(both(&unshare).1, Signal::KILL).unwrap();
+    let output = unshare.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("flower: Memory is full") && said.contains("80 MiB"), "{said}");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! One story per promise to the user: the real binary, a HOME of its own, a gate on loopback.
 #![allow(clippy::unwrap_used)] // Also in what the stories share, which the lint takes for more than a test.
 
+#[path = "support/group.rs"]
+mod group;
 #[path = "story/house.rs"]
 mod house;
+#[path = "support/mod.rs"]
+mod support;
 
 #[path = "story/again.rs"]
 mod again;
@@ -24,6 +28,8 @@ mod goes_on;
 mod human;
 #[path = "story/isolate.rs"]
 mod isolate;
+#[path = "story/limits.rs"]
+mod limits;
 #[path = "story/once.rs"]
 mod once;
 #[path = "story/prompt.rs"]

@@ -1,5 +1,6 @@
 //! The one place that picks concrete parts: settings, store, engine, the way to the person.
 
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +16,7 @@ use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
 use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime};
+use crate::sandbox::Limits as MachineLimits;
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
 use crate::wire::{ClientOptions, Proxies};
@@ -167,7 +169,19 @@ impl House {
             ca_file: settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
             ..ClientOptions::default()
         };
-        Ok(Native::new(NativeOptions { endpoint, client, choice, max_tokens: MAX_TOKENS })?)
+        let options = NativeOptions {
+            endpoint,
+            client,
+            choice,
+            max_tokens: MAX_TOKENS,
+            parallel: self.parallel(),
+        };
+        Ok(Native::new(options)?)
+    }
+
+    /// What may run at the same time: as the person says, else what the machine carries.
+    pub(super) fn parallel(&self) -> NonZero<usize> {
+        self.settings.parallel().unwrap_or_else(|| MachineLimits::look().parallel())
     }
 
     /// Puts the runtime together.
@@ -245,12 +259,13 @@ fn tell_warnings(house: &House) {
     }
 }
 
-/// The effective credentials, masked, for those who want to know (`-v`).
+/// The effective credentials, masked, and the machine's limits, for those who want to know (`-v`).
 fn tell_credentials(house: &House, global: &Global) {
     if global.verbose {
         for (key, value) in house.settings.describe(house.language) {
             warn(&format!("{key} {value}"));
         }
+        super::limits::rows(house).iter().for_each(|row| warn(&row.replace('\t', "  ")));
     }
 }
 

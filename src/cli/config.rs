@@ -20,6 +20,10 @@ pub(super) fn run(house: &House, args: &ConfigArgs, out: &mut dyn Write) -> Resu
     let fine = match (args.check, args.key.as_deref()) {
         (true, _) => view.check(out)?,
         (false, Some("trust")) => view.trust(out)?,
+        (false, Some("limits")) => {
+            super::limits::list(house, out)?;
+            true
+        }
         (false, Some(key)) => view.one(key, out)?,
         (false, None) => view.all(out)?,
     };
@@ -29,7 +33,8 @@ pub(super) fn run(house: &House, args: &ConfigArgs, out: &mut dyn Write) -> Resu
 /// `flower config`
 #[derive(Debug, clap::Args)]
 pub(super) struct ConfigArgs {
-    /// One setting, or any key of a `.env` file; `trust` records that this project's .env may redirect
+    /// One setting, or any key of a `.env` file; `trust` records that this project's .env may redirect,
+    /// `limits` shows what the machine lets flower use
     key: Option<String>,
     /// List what other tools would read differently and what is risky; exit code 1 if there is anything
     #[arg(long)]

@@ -10,12 +10,16 @@ use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use anyhow::Context as _;
+use clap::Parser as _;
 use rustix::process::{
     Pid, Signal, WaitOptions, WaitStatus, kill_process, kill_process_group, wait,
 };
 use rustix::termios::tcsetpgrp;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2};
 use signal_hook::iterator::Signals;
+
+use super::args::Arguments;
+use crate::sandbox::{Hit, Watch};
 
 /// What is passed on. A terminal sends its own signals, such as a change of size, to the child directly.
 const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
@@ -29,6 +33,7 @@ pub(super) fn is_first() -> bool {
 pub(super) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     // Before there is a child, so that neither its end nor a signal is missed.
     let mut signals = Signals::new(PASSED_ON.into_iter().chain([SIGCHLD]))?;
+    let watch = Watch::begin();
     let program = std::env::current_exe().context("the running program is not to be found")?;
     let mut command = Command::new(&program);
     // A group of its own, so that what a terminal sends arrives once, not once more through here.
@@ -39,7 +44,11 @@ pub(super) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
     for signal in signals.forever() {
         if signal == SIGCHLD {
             if let Some(code) = collect(child) {
-                return Ok(ExitCode::from(code));
+                let killed = i32::from(code) == 128 + Signal::KILL.as_raw();
+                return Ok(ExitCode::from(match killed.then(|| watch.out_of_memory()).flatten() {
+                    Some(hit) => say(words, hit),
+                    None => code,
+                }));
             }
         } else if let Some(signal) = Signal::from_named_raw(signal) {
             // A child that has just ended needs no signal any more.
@@ -47,6 +56,15 @@ pub(super) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(super::exit::FAILED))
+}
+
+/// The child could not say itself what ended it.
+fn say(words: &[OsString], hit: Hit) -> u8 {
+    let arguments = Arguments::try_parse_from(super::rewrite::fill_in_command(words.to_vec()));
+    let language = arguments.map(|arguments| super::language(&arguments.global));
+    let ending = super::limits::ending(hit, "", language.unwrap_or_default());
+    super::output::complain(&ending.sentence);
+    ending.code
 }
 
 /// Makes the child's group the one that the terminal talks to, where there is a terminal.

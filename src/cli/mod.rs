@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use self::args::{Arguments, Command};
+use crate::language::Language;
 
 mod args;
 mod assemble;
@@ -17,6 +18,7 @@ mod gate;
 mod go;
 mod init;
 mod isolate;
+mod limits;
 mod once;
 mod output;
 mod person;
@@ -47,12 +49,21 @@ pub fn main(words: Vec<OsString>) -> ExitCode {
         // Whoever reads has read enough: `flower config | head -1`.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            let ending = exit::Ending::of_error(&error);
+            let mut ending = exit::Ending::of_error(&error);
+            if let Some(hit) = limits::behind(&error) {
+                let language = language(&arguments.global);
+                ending = limits::ending(hit, &ending.sentence, language);
+            }
             output::complain(&ending.sentence);
             output::end_without_run(&arguments.global, &ending);
             ExitCode::from(ending.code)
         }
     }
+}
+
+/// Of what is said where nothing else is known.
+fn language(global: &args::Global) -> Language {
+    assemble::House::look(global).map(|house| house.language).unwrap_or_default()
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

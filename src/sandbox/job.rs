@@ -16,6 +16,7 @@ use super::capture::Capture;
 use super::detach::detach;
 use super::fence::{Fence, FenceError};
 use super::group::{Group, Watch};
+use super::limits::{self, Hit};
 
 /// From the polite signal at the time limit to the last one.
 const GRACE: Duration = Duration::from_secs(2);
@@ -45,6 +46,12 @@ pub struct Job {
     pub fence: Option<Arc<Fence>>,
 }
 
+impl Job {
+    fn name(&self) -> String {
+        self.program.to_string_lossy().into_owned()
+    }
+}
+
 /// How a child ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Status {
@@ -69,6 +76,8 @@ pub struct Outcome {
     pub stderr_cut: u64,
     /// It was ended because the time limit had passed.
     pub timed_out: bool,
+    /// The limit of the machine that it hit, as far as the system tells; nothing for one that ended well.
+    pub hit: Option<Hit>,
     /// From the start to the end.
     pub elapsed: Duration,
 }
@@ -94,6 +103,14 @@ pub enum JobError {
         /// What the system said.
         source: io::Error,
     },
+    /// The machine has no room for one more process.
+    #[error("{program} could not be started: {hit}")]
+    Limit {
+        /// The program's name.
+        program: String,
+        /// The limit.
+        hit: Hit,
+    },
     /// Its fence could not be made.
     #[error(transparent)]
     Fence(#[from] FenceError),
@@ -102,19 +119,34 @@ pub enum JobError {
     Wait(io::Error),
 }
 
+impl JobError {
+    /// A fence that could not be entered, or only because there is no room for its thread.
+    fn unfenced(job: &Job, error: FenceError) -> Self {
+        match &error {
+            FenceError::System(source) => match Hit::behind(source) {
+                Some(hit) => Self::Limit { program: job.name(), hit },
+                None => Self::Fence(error),
+            },
+            _ => Self::Fence(error),
+        }
+    }
+}
+
 /// Runs a job to its end. Whatever it left running in its process group is killed, also when the
 /// returned future is dropped.
 pub async fn run(job: Job) -> Result<Outcome, JobError> {
     let started = Instant::now();
+    let counted = limits::Watch::begin();
     let mut child = match &job.fence {
         None => start(&job)?,
         Some(fence) => {
             let runtime = tokio::runtime::Handle::current();
-            fence.command(|| {
+            let started = fence.command(|| {
                 // Its pipes and its end are watched by the runtime, which another thread has to name.
                 let _runtime = runtime.enter();
                 start(&job)
-            })??
+            });
+            started.map_err(|error| JobError::unfenced(&job, error))??
         }
     };
     // Declared behind the child, so dropped before it: the group is killed while its name is still ours.
@@ -158,13 +190,15 @@ pub async fn run(job: Job) -> Result<Outcome, JobError> {
     }
     let status = child.wait().await.map_err(JobError::Wait)?;
     let ((stdout, stdout_cut), (stderr, stderr_cut)) = (out.finish(), err.finish());
+    let status = Status::from(status);
     Ok(Outcome {
-        status: status.into(),
+        status,
         stdout,
         stderr,
         stdout_cut,
         stderr_cut,
         timed_out,
+        hit: counted.hit(status),
         elapsed: started.elapsed(),
     })
 }
@@ -176,7 +210,7 @@ fn start(job: &Job) -> Result<Child, JobError> {
     let stdin = if job.stdin.is_some() { Stdio::piped() } else { Stdio::null() };
     let mut command = Command::new(&job.program);
     detach(&mut command);
-    command
+    let child = command
         .args(&job.arguments)
         .current_dir(&job.folder)
         .env_clear()
@@ -186,10 +220,15 @@ fn start(job: &Job) -> Result<Child, JobError> {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .map_err(|source| JobError::Start {
-            program: job.program.to_string_lossy().into_owned(),
-            source,
-        })
+        .map_err(|source| {
+            let program = job.name();
+            match Hit::behind(&source) {
+                Some(hit) => JobError::Limit { program, hit },
+                None => JobError::Start { program, source },
+            }
+        })?;
+    child.id().into_iter().for_each(limits::go_first);
+    Ok(child)
 }
 
 /// A child that does not read its input is no failure.

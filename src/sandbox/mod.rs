@@ -11,6 +11,7 @@ mod fence;
 mod ground;
 mod group;
 mod job;
+mod limits;
 mod privilege;
 mod toolchain;
 
@@ -18,4 +19,5 @@ pub use domain::Kernel;
 pub use fence::{Fence, FenceError};
 pub use ground::{Ground, Reach};
 pub use job::{Job, JobError, Outcome, Status, run};
+pub use limits::{Bound, Hit, Limited, Limits, Watch};
 pub use privilege::shield;

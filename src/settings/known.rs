@@ -16,7 +16,7 @@ pub const CREDENTIAL_KEYS: [&str; 9] = [
 ];
 
 /// flower's own names that are no waits. An empty value is no value.
-pub const OWN_KEYS: [&str; 11] = [
+pub const OWN_KEYS: [&str; 12] = [
     "ANTHROPIC_CUSTOM_HEADERS",
     "FLOWER_ENV",
     "FLOWER_GATE",
@@ -25,6 +25,7 @@ pub const OWN_KEYS: [&str; 11] = [
     "FLOWER_NOTIFY",
     "FLOWER_LANG",
     "FLOWER_WINDOW",
+    "FLOWER_PARALLEL",
     "FLOWER_NO_PROBE",
     "FLOWER_NO_UPDATE",
     "FLOWER_TRUST_PROJECT",

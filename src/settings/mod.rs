@@ -20,6 +20,7 @@ mod warning;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -121,6 +122,13 @@ impl Settings {
         Some(set.unwrap_or(Duration::from_secs(wait.default)))
     }
 
+    /// How many subagents, and how many tool calls, may run at the same time (`FLOWER_PARALLEL`); nothing
+    /// leaves it to what the machine can carry.
+    pub fn parallel(&self) -> Option<NonZero<usize>> {
+        let count = model::read_count(self.non_empty("FLOWER_PARALLEL")?)?;
+        NonZero::new(usize::try_from(count).ok()?)
+    }
+
     /// What is worth telling the person, once.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
@@ -200,8 +208,10 @@ impl Settings {
                 found.push(Warning::new("settings.bad_wait", &values));
             }
         }
-        if self.non_empty("FLOWER_WINDOW").is_some_and(|text| model::read_window(text).is_none()) {
-            found.push(Warning::new("settings.bad_number", &[("key", "FLOWER_WINDOW")]));
+        for key in ["FLOWER_WINDOW", "FLOWER_PARALLEL"] {
+            if self.non_empty(key).is_some_and(|text| model::read_count(text).is_none()) {
+                found.push(Warning::new("settings.bad_number", &[("key", key)]));
+            }
         }
         if self.non_empty("FLOWER_LANG").is_some_and(|code| Language::from_code(code).is_none()) {
             found.push(Warning::new("settings.bad_language", &[("key", "FLOWER_LANG")]));

@@ -187,7 +187,7 @@ impl Settings {
 
     /// The context window in tokens: `FLOWER_WINDOW`, else the table's.
     pub fn window(&self, model: &str) -> u64 {
-        let set = self.non_empty("FLOWER_WINDOW").and_then(read_window);
+        let set = self.non_empty("FLOWER_WINDOW").and_then(read_count);
         set.unwrap_or_else(|| self.models().window(model))
     }
 
@@ -206,7 +206,7 @@ impl Settings {
 }
 
 /// A positive whole number of tokens.
-pub(super) fn read_window(text: &str) -> Option<u64> {
+pub(super) fn read_count(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|window| *window > 0)
 }
 

@@ -1,9 +1,11 @@
 //! One event, some lines. Icons are ASCII, since terminals have crashed over others; colour says who speaks.
 
+use std::collections::HashSet;
 use std::time::Instant;
 
 use unicode_width::UnicodeWidthStr;
 
+use super::super::limits::hit_text;
 use super::text::{clean, one_line, reflow, wrap};
 use crate::event::{Event, Speaker};
 use crate::language::Language;
@@ -18,6 +20,8 @@ pub(crate) struct Renderer {
     cost: f64,
     /// The size of the conversation that was shown last.
     context: String,
+    /// Limits of the machine that were told.
+    limits: HashSet<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -52,7 +56,8 @@ impl Style {
 impl Renderer {
     pub(crate) fn new(language: Language, width: usize, colored: bool, verbose: bool) -> Self {
         let (started, context) = (Instant::now(), String::new());
-        Self { language, width, colored, verbose, started, cost: 0.0, context }
+        let limits = HashSet::new();
+        Self { language, width, colored, verbose, started, cost: 0.0, context, limits }
     }
 
     /// The lines of an event, each with its line end; empty where it is not shown.
@@ -96,12 +101,23 @@ impl Renderer {
             Event::Verdict { round, state, reason, failed } => {
                 self.verdict(*round, state, reason, failed)
             }
+            Event::System { subtype, data } if subtype == "limit" => self.limit(data),
             Event::Thinking { .. }
             | Event::Prompt { .. }
             | Event::ToolResult { .. }
             | Event::System { .. }
             | Event::Task { .. } => String::new(),
         }
+    }
+
+    /// Once for each limit: the model is told every time, and what a person can do stays the same.
+    fn limit(&mut self, data: &serde_json::Value) -> String {
+        let of = data["of"].as_str().unwrap_or_default();
+        if !self.limits.insert(of.to_owned()) {
+            return String::new();
+        }
+        let text = hit_text(of, data["limit"].as_u64(), self.language);
+        self.paragraph("! ", &text, Style::Yellow)
     }
 
     fn step(&self, name: &str, count: &str, woke: Option<u64>) -> String {
@@ -319,6 +335,15 @@ mod tests {
         assert_eq!(renderer.render(&said("b", 1210)), "  b\n");
         assert_eq!(renderer.render(&said("c", 0)), "  c\n");
         assert!(renderer.render(&said("d", 1300)).contains("1.3K ctx"));
+    }
+
+    #[test]
+    fn a_limit_of_the_machine_is_told_once() {
+        let mut renderer = Renderer::new(Language::English, 80, false, false);
+        let data = serde_json::json!({"of": "memory", "limit": 64 << 20});
+        let event = Event::System { subtype: "limit".to_owned(), data };
+        assert!(renderer.render(&event).contains("64 MiB"));
+        assert_eq!(renderer.render(&event), "");
     }
 
     #[test]

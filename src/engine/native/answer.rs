@@ -5,14 +5,12 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::iter;
 use serde_json::{Value, json};
 
+use super::session::Session;
 use super::thread::Thread;
 use super::{EngineError, agent, entry, tool};
 use crate::engine::{Permit, ToolCall, ToolResult};
 use crate::event::Event;
 use crate::transcript::{Block, Body, Entry};
-
-/// Calls of one reply that run at the same time.
-const MOST_AT_ONCE: usize = 10;
 
 /// A call in a reply.
 pub(super) struct Call {
@@ -74,7 +72,8 @@ impl Outcome {
 
 impl Thread {
     /// Answers all calls of a reply; entries come back in the order of the calls. Neighbours that only
-    /// read, and subagents, run together; what may write runs alone, in its turn.
+    /// read, and subagents, run together as far as there are places for them; what may write runs alone, in
+    /// its turn.
     pub(super) async fn answer_all(&self, calls: &[Call]) -> Result<Vec<Entry>, EngineError> {
         let mut entries = Vec::with_capacity(calls.len());
         let mut rest = calls;
@@ -83,7 +82,7 @@ impl Thread {
             let (now, later) = rest.split_at(together);
             let answers: Vec<BoxFuture<'_, Result<Entry, EngineError>>> =
                 now.iter().map(|call| self.answer(call)).collect();
-            let mut answers = iter(answers).buffered(MOST_AT_ONCE);
+            let mut answers = iter(answers).buffered(together);
             while let Some(entry) = answers.next().await {
                 entries.push(entry?);
             }
@@ -147,19 +146,26 @@ impl Thread {
     }
 
     async fn run(&self, call: &ToolCall) -> Result<Outcome, EngineError> {
-        let opening = &self.session.opening;
+        let Session { opening, host, slots, .. } = &*self.session;
+        if opening.host_tools.iter().any(|tool| tool.name == call.name) {
+            return Ok(Outcome::plain(host.call_tool(call).await));
+        }
+        let _place = slots.take(call, host.as_ref()).await;
         if call.name == agent::NAME {
             return agent::run(self, call).await;
         }
-        if opening.host_tools.iter().any(|tool| tool.name == call.name) {
-            return Ok(Outcome::plain(self.session.host.call_tool(call).await));
-        }
         Ok(match tool::run(&self.toolbox, &call.name, &call.input).await {
-            Some(output) => Outcome {
-                result: ToolResult { output: output.output, is_error: output.is_error },
-                detail: output.detail,
-                denied: false,
-            },
+            Some(output) => {
+                if let Some(limit) = output.detail.get("limit").filter(|limit| limit.is_object()) {
+                    let (subtype, data) = ("limit".to_owned(), limit.clone());
+                    host.tell(Event::System { subtype, data });
+                }
+                Outcome {
+                    result: ToolResult { output: output.output, is_error: output.is_error },
+                    detail: output.detail,
+                    denied: false,
+                }
+            }
             None => {
                 Outcome::plain(ToolResult::error(format!("There is no tool named {}.", call.name)))
             }

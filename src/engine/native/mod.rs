@@ -10,12 +10,14 @@ mod entry;
 mod fault;
 mod prompt;
 mod session;
+mod slot;
 mod thread;
 pub mod tool;
 
 #[cfg(test)]
 mod tests;
 
+use std::num::NonZero;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -27,6 +29,7 @@ use crate::transcript::Usage;
 use crate::wire::{Client, ClientOptions};
 
 use self::session::Session;
+use self::slot::Slots;
 use self::thread::Thread;
 
 /// Most tokens of one reply where the caller has no other wish; every current model can write as many.
@@ -42,6 +45,8 @@ pub struct NativeOptions {
     pub choice: Choice,
     /// Most tokens of one reply; [`MAX_TOKENS`] if in doubt.
     pub max_tokens: u32,
+    /// Subagents, and calls of tools, that run at the same time; the others wait for their turn.
+    pub parallel: NonZero<usize>,
 }
 
 /// US dollars for a model's tokens; nothing where its price is unknown.
@@ -64,6 +69,7 @@ pub struct Native {
     client: Arc<Client>,
     choice: Arc<Choice>,
     max_tokens: u32,
+    slots: Arc<Slots>,
 }
 
 impl Native {
@@ -77,6 +83,7 @@ impl Native {
             client: Arc::new(client),
             choice: Arc::new(options.choice),
             max_tokens: options.max_tokens,
+            slots: Arc::new(Slots::new(options.parallel)),
         })
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::slot::Slots;
 use super::{Choice, EngineError, Fault, Host, Native, Opening, Spent};
 use crate::engine::Limit;
 use crate::transcript::Usage;
@@ -14,6 +15,7 @@ pub(super) struct Session {
     pub(super) client: Arc<Client>,
     pub(super) choice: Arc<Choice>,
     pub(super) max_tokens: u32,
+    pub(super) slots: Arc<Slots>,
     spent: Mutex<Spent>,
 }
 
@@ -25,6 +27,7 @@ impl Session {
             client: Arc::clone(&native.client),
             choice: Arc::clone(&native.choice),
             max_tokens: native.max_tokens,
+            slots: Arc::clone(&native.slots),
             spent: Mutex::new(Spent { cost_known: true, ..Spent::default() }),
         }
     }

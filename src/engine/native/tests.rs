@@ -74,6 +74,7 @@ fn engine_at(base_url: String, proxies: Proxies, limit: Duration) -> Native {
             effort: None,
         },
         max_tokens: 1000,
+        parallel: std::num::NonZero::new(2).unwrap(),
     })
     .unwrap()
 }
@@ -274,6 +275,32 @@ async fn subagents_run_together_with_transcripts_of_their_own() {
         |event| matches!(event, Event::Prompt { speaker, .. } if speaker.agent_type.as_deref() == Some("worker")),
     );
     assert_eq!(briefs.count(), 2);
+}
+
+#[tokio::test]
+async fn more_subagents_than_places_wait_for_their_turn() {
+    // There are two places, and the first two are answered only together: the third cannot be among them.
+    let server = Server::start(vec![
+        Answer::blocks(&[agent("t1", "a"), agent("t2", "b"), agent("t3", "c")]),
+        Answer::Together(2, server::whole(&[text("part")])),
+        Answer::Together(2, server::whole(&[text("part")])),
+        Answer::blocks(&[text("last part")]),
+        Answer::blocks(&[text("all done")]),
+    ])
+    .await;
+    let (mut talk, notes) = start(&server, opening()).await;
+    assert_eq!(talk.turn("go").await.unwrap().text, "all done");
+    let requests = server.requests();
+    assert_eq!(requests[3].body["messages"][0]["content"][0]["text"], "c");
+    let queued: Vec<Value> = notes
+        .events()
+        .into_iter()
+        .filter_map(|event| match event {
+            Event::System { subtype, data } if subtype == "queued" => Some(data),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(queued, [json!({"id": "t3", "tool": "Agent", "parallel": 2})]);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::input::Input;
 use super::{Answer, Complaint, ToolOutput, Toolbox, object_schema};
-use crate::sandbox::{Job, Outcome, Status, run as run_job};
+use crate::sandbox::{Hit, Job, JobError, Outcome, Status, run as run_job};
 
 const DEFAULT_TIMEOUT_MS: u64 = 120_000;
 const MAX_TIMEOUT_MS: u64 = 600_000;
@@ -64,14 +64,28 @@ pub(super) async fn run(toolbox: &Toolbox, input: &Input<'_>) -> Answer {
         output_limit: KEPT_BYTES,
         fence: toolbox.fence(),
     };
-    let outcome = run_job(job)
-        .await
-        .map_err(|error| Complaint(format!("The command could not be run: {error}.")))?;
-    Ok(report(&outcome, timeout))
+    match run_job(job).await {
+        Ok(outcome) => Ok(report(&outcome, timeout)),
+        Err(error) => {
+            let text = format!("The command could not be run: {error}.");
+            match error {
+                JobError::Limit { hit, .. } => {
+                    let detail = json!({ "error": text, "limit": limit(hit) });
+                    Ok(ToolOutput { output: Value::String(text), is_error: true, detail })
+                }
+                _ => Err(Complaint(text)),
+            }
+        }
+    }
+}
+
+/// A limit of the machine, for the record and for the person.
+fn limit(hit: Hit) -> Value {
+    json!({"of": hit.what.name(), "limit": hit.limit})
 }
 
 fn report(outcome: &Outcome, timeout: u64) -> ToolOutput {
-    let first_line = match outcome.status {
+    let mut first_line = match outcome.status {
         _ if outcome.timed_out => {
             format!("The command was ended because it took longer than {timeout} ms.\n")
         }
@@ -79,6 +93,9 @@ fn report(outcome: &Outcome, timeout: u64) -> ToolOutput {
         Status::Exit(code) => format!("Exit code {code}\n"),
         Status::Signal(signal) => format!("Ended by signal {signal}\n"),
     };
+    if let Some(hit) = outcome.hit {
+        first_line += &format!("The machine's limit was reached: {hit}.\n");
+    }
     let lost = outcome.stdout_cut + outcome.stderr_cut;
     let printed = cut(&combined(&outcome.stdout, &outcome.stderr), lost);
     let text = match (first_line.is_empty(), printed.is_empty()) {
@@ -95,6 +112,7 @@ fn report(outcome: &Outcome, timeout: u64) -> ToolOutput {
         detail: json!({
             "exitCode": exit_code,
             "interrupted": outcome.timed_out,
+            "limit": outcome.hit.map(limit),
             "durationMs": u64::try_from(outcome.elapsed.as_millis()).unwrap_or(u64::MAX),
             "stdoutBytes": outcome.stdout.len() as u64 + outcome.stdout_cut,
             "stderrBytes": outcome.stderr.len() as u64 + outcome.stderr_cut,
