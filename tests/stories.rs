@@ -7,6 +7,8 @@ mod group;
 mod house;
 #[path = "support/mod.rs"]
 mod support;
+#[path = "support/terminal.rs"]
+mod terminal;
 
 #[path = "story/again.rs"]
 mod again;
@@ -38,3 +40,5 @@ mod prompt;
 mod roles;
 #[path = "story/sandbox.rs"]
 mod sandbox;
+#[path = "story/setup.rs"]
+mod setup;

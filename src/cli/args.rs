@@ -59,6 +59,9 @@ pub(super) struct Global {
     /// Something more that fenced tools may write; may be given several times
     #[arg(long, global = true, value_name = "DIR")]
     pub(super) sandbox_write: Vec<PathBuf>,
+    /// Do not ask the endpoint beforehand whether it takes the credentials
+    #[arg(long, global = true)]
+    pub(super) no_probe: bool,
     /// Keep a workbench in the run folder (only for `once`)
     #[arg(short = 'W', long, global = true)]
     pub(super) workbench: bool,
@@ -110,8 +113,8 @@ pub(super) enum Command {
     /// A workflow from a YAML file (not there yet)
     #[command(hide = true)]
     Run(Later),
-    #[command(hide = true)]
-    Setup(Later),
+    /// Asks for key or token, gateway, model and context window, and writes them into your own file
+    Setup,
     #[command(hide = true)]
     Doctor(Later),
     #[command(hide = true)]
@@ -248,14 +251,37 @@ impl Arguments {
         let global = &self.global;
         let (name, takes): (&str, &[&str]) = match self.command {
             Command::Go(_) => {
-                ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "fence"])
+                let takes = &[
+                    "-w",
+                    "-r",
+                    "-v",
+                    "--output",
+                    "limits",
+                    "--engine",
+                    "--color",
+                    "fence",
+                    "--no-probe",
+                ];
+                ("go", takes)
             }
             Command::Once(_) => (
                 "once",
-                &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W", "fence"],
+                &[
+                    "-w",
+                    "-r",
+                    "-v",
+                    "--output",
+                    "limits",
+                    "--engine",
+                    "--color",
+                    "-W",
+                    "fence",
+                    "--no-probe",
+                ],
             ),
             Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color", "fence"]),
             Command::Config(_) => ("config", &[]),
+            Command::Setup => ("setup", &["--no-probe"]),
             Command::Gate(_) => ("gate", &[]),
             // Not there yet, which is said whatever the flags are.
             _ => return None,
@@ -275,6 +301,7 @@ impl Arguments {
             ("limits", limits, "`flower go`, `flower once` and `flower demo`"),
             ("--engine", global.engine.is_some(), "`flower go` and `flower once`"),
             ("--color", global.color.is_some(), "`flower go`, `flower once` and `flower demo`"),
+            ("--no-probe", global.no_probe, "`flower go`, `flower once` and `flower setup`"),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
         ];
         let (flag, _, home) = given.iter().find(|(flag, on, _)| *on && !takes.contains(flag))?;

@@ -58,13 +58,17 @@ impl House {
     }
 
     /// Warnings said, the engine there, the project trusted: then the endpoint, with its credentials.
-    pub(super) fn ready(&self, global: &Global) -> anyhow::Result<Endpoint> {
+    pub(super) fn ready(&mut self, global: &Global) -> anyhow::Result<Endpoint> {
         tell_warnings(self);
         tell_credentials(self, global);
         self.check_engine(global)?;
         super::trust::project_env(self)?;
-        let endpoint = self.settings.endpoint();
-        Ok(endpoint.map_err(|e| Refusal::new("credentials", e.text(self.language)))?)
+        super::credentials::ensure(self, global)
+    }
+
+    /// Something of flower's, in the person's language.
+    pub(super) fn text(&self, key: &str, values: &[(&str, &str)]) -> String {
+        self.language.text(key, values)
     }
 
     /// An engine that was asked for and is not there is no reason to take another one in silence.
@@ -152,14 +156,14 @@ impl House {
         }
     }
 
-    /// The engine that is built in.
-    fn engine(&self, endpoint: Endpoint, choice: Choice) -> anyhow::Result<Native> {
+    /// Proxies and certificates, as the settings have them.
+    pub(super) fn client_options(&self) -> ClientOptions {
         let settings = &self.settings;
         let proxy = |lower: &str, upper: &str| {
             let value = settings.non_empty(lower).or_else(|| settings.non_empty(upper));
             value.map(str::to_owned)
         };
-        let client = ClientOptions {
+        ClientOptions {
             proxies: Proxies {
                 https: proxy("https_proxy", "HTTPS_PROXY"),
                 http: proxy("http_proxy", "HTTP_PROXY"),
@@ -168,7 +172,12 @@ impl House {
             },
             ca_file: settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
             ..ClientOptions::default()
-        };
+        }
+    }
+
+    /// The engine that is built in.
+    fn engine(&self, endpoint: Endpoint, choice: Choice) -> anyhow::Result<Native> {
+        let client = self.client_options();
         let options = NativeOptions {
             endpoint,
             client,

@@ -87,8 +87,12 @@ impl Ending {
             _ => (FAILED, "failed"),
         };
         let error = result.error.clone().unwrap_or_default();
-        let sentence =
-            language.text(&format!("cli.{outcome}"), &[("step", &result.step), ("error", &error)]);
+        let values = [("step", result.step.as_str()), ("error", error.as_str())];
+        let mut sentence = language.text(&format!("cli.{outcome}"), &values);
+        if fault == Fault::Credentials {
+            sentence.push('\n');
+            sentence.push_str(&language.text("setup.hint", &[]));
+        }
         Self { code, outcome, class, sentence }
     }
 

@@ -36,7 +36,7 @@ pub(super) struct Chain {
 
 /// The command.
 pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
-    let house = House::look(global)?;
+    let mut house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Follower));
     let endpoint = house.ready(global)?;
     let (workspace, run_dir) = house.folders(global);

@@ -11,6 +11,7 @@ use crate::language::Language;
 mod args;
 mod assemble;
 mod config;
+mod credentials;
 mod demo;
 mod exit;
 mod fence;
@@ -23,6 +24,7 @@ mod once;
 mod output;
 mod person;
 mod rewrite;
+mod setup;
 mod signal;
 mod terminal;
 mod trust;
@@ -89,8 +91,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let house = assemble::House::look(global)?;
             gate::run(gate, house.language)
         }
+        Command::Setup => setup::run(global),
         Command::Run(_)
-        | Command::Setup(_)
         | Command::Doctor(_)
         | Command::Sessions(_)
         | Command::Report(_)

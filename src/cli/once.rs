@@ -19,7 +19,7 @@ const STEP: &str = "ad-hoc";
 
 /// The command.
 pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> {
-    let house = House::look(global)?;
+    let mut house = House::look(global)?;
     let output = Arc::new(Output::new(global, house.language, Audience::Reader));
     let prompt = match args.prompt.as_str() {
         "-" => {

@@ -87,11 +87,8 @@ impl Settings {
     }
 
     fn missing_credentials(&self) -> MissingCredentials {
-        let global = match self.config_dir() {
-            Some(dir) => dir.join(".env"),
-            None => PathBuf::from("~/.config/flower/.env"),
-        };
-        MissingCredentials { global }
+        let usual = || PathBuf::from("~/.config/flower/.env");
+        MissingCredentials { global: self.user_file().unwrap_or_else(usual) }
     }
 
     /// The nine keys that are set, secrets masked, and the address in any case (core.md E-40).

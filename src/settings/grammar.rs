@@ -100,6 +100,8 @@ pub struct Undecodable;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Piece<'a> {
     pub(super) line: usize,
+    /// Where it begins, in bytes.
+    pub(super) start: usize,
     pub(super) text: &'a str,
     /// True where something else than `\n`, `\r` or `\r\n` ended it.
     pub(super) odd_end: bool,
@@ -177,7 +179,7 @@ pub(super) fn trim(text: &str) -> &str {
 }
 
 /// Splits where Python's `str.splitlines` does. Only `\n`, `\r` and `\r\n` count as lines of the editor.
-fn split(text: &str) -> Vec<Piece<'_>> {
+pub(super) fn split(text: &str) -> Vec<Piece<'_>> {
     let mut pieces = Vec::new();
     let (mut start, mut line) = (0, 1);
     let mut characters = text.char_indices().peekable();
@@ -186,7 +188,7 @@ fn split(text: &str) -> Vec<Piece<'_>> {
         if !plain && !is_odd_separator(c) {
             continue;
         }
-        pieces.push(Piece { line, text: &text[start..at], odd_end: !plain });
+        pieces.push(Piece { line, start, text: &text[start..at], odd_end: !plain });
         start = at + c.len_utf8();
         if c == '\r' && characters.peek().is_some_and(|(_, next)| *next == '\n') {
             characters.next();
@@ -195,7 +197,7 @@ fn split(text: &str) -> Vec<Piece<'_>> {
         line += usize::from(plain);
     }
     if start < text.len() {
-        pieces.push(Piece { line, text: &text[start..], odd_end: false });
+        pieces.push(Piece { line, start, text: &text[start..], odd_end: false });
     }
     pieces
 }

@@ -8,6 +8,7 @@ mod borrow;
 mod endpoint;
 mod git;
 mod grammar;
+mod keep;
 mod known;
 mod model;
 mod redirect;
@@ -28,8 +29,9 @@ use crate::language::Language;
 
 pub use endpoint::{Auth, DEFAULT_BASE_URL, Endpoint, MissingCredentials};
 pub use grammar::{Difference, Finding, Line, Parsed, Undecodable, parse};
+pub use keep::{Change, KeepError, can_hold};
 pub use known::{CREDENTIAL_KEYS, OWN_KEYS, WAITS, Wait, is_known};
-pub use model::{DEFAULT_WINDOW, ModelTable};
+pub use model::{DEFAULT_WINDOW, ModelTable, read_count};
 pub use redirect::{Effect, Redirect, Standing, Trust, effect_of};
 pub use secret::{Secret, is_secret, mask, show, without_login};
 pub use source::{Environment, Loaded, Origin, ProjectFile, Value, load};

@@ -205,8 +205,8 @@ impl Settings {
     }
 }
 
-/// A positive whole number of tokens.
-pub(super) fn read_count(text: &str) -> Option<u64> {
+/// A positive whole number; nothing for anything else.
+pub fn read_count(text: &str) -> Option<u64> {
     text.trim().parse().ok().filter(|window| *window > 0)
 }
 

@@ -6,6 +6,7 @@
 mod client;
 mod error;
 mod frame;
+mod probe;
 mod reply;
 mod request;
 mod resolve;
@@ -15,6 +16,7 @@ mod route;
 pub use client::{Caller, Client, ClientOptions};
 pub use error::{Failure, Partial, WireError};
 pub use frame::{Frame, frames};
+pub use probe::{Probe, probe};
 pub use reply::{Assembly, Reply, ReplyBlock};
 pub use request::{Request, Role, ToolSpec, WireMessage};
 pub use resolve::Resolver;

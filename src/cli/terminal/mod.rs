@@ -1,8 +1,10 @@
 //! Draws events as lines of text.
 
+mod line;
 mod renderer;
 mod text;
 
+pub(super) use line::{ask, ask_hidden, is_there};
 pub(super) use renderer::Renderer;
 pub(super) use text::clean;
 
