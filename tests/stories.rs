@@ -30,6 +30,8 @@ mod goes_on;
 mod human;
 #[path = "story/isolate.rs"]
 mod isolate;
+#[path = "story/leftover.rs"]
+mod leftover;
 #[path = "story/limits.rs"]
 mod limits;
 #[path = "story/once.rs"]

@@ -138,7 +138,8 @@ impl House {
             log_path: Some(workbench.questions_path()),
             amend_path: Some(workbench.brief_path()),
             sink,
-            language: self.language,
+            // What it writes goes into files that were begun in the workbench's language.
+            language: workbench.language(),
             ..ChannelOptions::default()
         })
     }
@@ -238,13 +239,17 @@ pub(super) struct Extras {
 }
 
 impl Place {
-    /// Makes and opens the folders; fails before anything is spent.
-    pub(super) fn open(workspace: &Path, run_dir: &Path) -> anyhow::Result<Self> {
+    /// Makes the workspace where it is missing; gives its real path.
+    pub(super) fn workspace(workspace: &Path) -> anyhow::Result<PathBuf> {
         std::fs::create_dir_all(workspace)
             .with_context(|| format!("the workspace {} cannot be made", workspace.display()))?;
-        let workspace = workspace
+        workspace
             .canonicalize()
-            .with_context(|| format!("the workspace {} cannot be read", workspace.display()))?;
+            .with_context(|| format!("the workspace {} cannot be read", workspace.display()))
+    }
+
+    /// Makes and opens the folder of records; fails before anything is spent.
+    pub(super) fn open(workspace: PathBuf, run_dir: &Path) -> anyhow::Result<Self> {
         let folder = RunFolder::open(run_dir)?;
         let store = Arc::new(SqliteStore::open(&folder.file("sessions.db"))?);
         Ok(Self { workspace, folder, store })

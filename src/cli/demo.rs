@@ -12,6 +12,7 @@ use anyhow::{Context, bail};
 
 use super::args::{DemoArgs, Global};
 use super::assemble::{House, Model, Place};
+use super::fence::{self, Site};
 use super::go::{Chain, carry_out};
 use super::output::{Audience, Output};
 use crate::engine::native::Choice;
@@ -31,8 +32,13 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
     };
     let repository = base.join("wordcount");
     plant(&repository, house.language)?;
-    let place = Place::open(&repository, &base.join("runs"))?;
-    let root = Workbench::usual_root(&place.workspace);
+    let (workspace, run_dir) = (Place::workspace(&repository)?, base.join("runs"));
+    let root = Workbench::usual_root(&workspace);
+    let mut environment = house.settings.tool_environment();
+    environment.extend(git_environment());
+    let site = Site { workspace: &workspace, run_dir: &run_dir };
+    let tools = fence::fence(&house, global, site, vec![root.clone()], environment)?;
+    let place = Place::open(workspace, &run_dir)?;
     let workbench = Arc::new(Workbench::open(&root, &place.workspace, house.language)?);
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -62,7 +68,7 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
         model: demo_model(url),
         max_asks: None,
         ask_timeout: Some(Duration::ZERO),
-        tool_environment: git_environment(),
+        tools,
         yard: None,
     };
     let code = carry_out(&house, global, &output, chain)?;

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use anyhow::Context;
 
 use super::args::{Global, SandboxMode};
-use super::assemble::{House, Place};
+use super::assemble::House;
 use super::exit::Refusal;
-use crate::sandbox::{Ground, Kernel};
+use crate::sandbox::{Ground, Kernel, Scratch};
 use crate::settings::{CREDENTIAL_KEYS, Environment, Origin, is_secret, load};
 use crate::transcript::project_key;
 
@@ -50,10 +50,19 @@ pub(super) struct Fenced {
     pub(super) notices: Vec<String>,
 }
 
+/// Where a run is going to happen. Its folder of records need not be there yet: a run that must not start
+/// leaves nothing.
+#[derive(Clone, Copy)]
+pub(super) struct Site<'a> {
+    /// The real path.
+    pub(super) workspace: &'a Path,
+    pub(super) run_dir: &'a Path,
+}
+
 /// What is looked at.
 struct Look<'a> {
     house: &'a House,
-    place: &'a Place,
+    site: Site<'a>,
     home: Option<PathBuf>,
     /// What of [`SECRETS`] and of the settings is there.
     secrets: Vec<PathBuf>,
@@ -66,7 +75,7 @@ struct Look<'a> {
 pub(super) fn fence(
     house: &House,
     global: &Global,
-    place: &Place,
+    site: Site<'_>,
     work: Vec<PathBuf>,
     mut environment: Vec<(OsString, OsString)>,
 ) -> anyhow::Result<Fenced> {
@@ -85,7 +94,7 @@ pub(super) fn fence(
         (Kernel::Nothing, _) => notices.push(text("cli.sandbox_none", &[])),
         (Kernel::Files, _) => notices.push(text("cli.sandbox_signals", &[])),
     }
-    let look = Look::new(house, place);
+    let look = Look::new(house, site);
     let ground = look.ground(global, work, kernel, &mut environment)?;
     let exposed = ground.exposed(&look.protected());
     if kernel != Kernel::Nothing && !exposed.is_empty() {
@@ -103,18 +112,25 @@ fn refusal(text: String) -> anyhow::Error {
     Refusal::new("sandbox", text).into()
 }
 
+impl Site<'_> {
+    /// It is there, or will be when the run has begun.
+    fn will_have(self, path: &Path) -> bool {
+        path.exists() || path == self.run_dir
+    }
+}
+
 impl<'a> Look<'a> {
-    fn new(house: &'a House, place: &'a Place) -> Self {
+    fn new(house: &'a House, site: Site<'a>) -> Self {
         let settings = &house.settings;
         let home = settings.non_empty("HOME").map(PathBuf::from);
         let below = |name: &str| home.as_ref().map(|home| home.join(name));
         let mut secrets: Vec<PathBuf> = SECRETS.iter().filter_map(|name| below(name)).collect();
         secrets.extend(settings.config_dir().map(Path::to_owned));
-        let mut own = vec![place.folder.path().to_owned()];
+        let mut own = vec![site.run_dir.to_owned()];
         own.extend(key_files(house));
         secrets.extend(own.iter().cloned());
-        secrets.retain(|path| path.exists());
-        Self { house, place, home, secrets, own }
+        secrets.retain(|path| site.will_have(path));
+        Self { house, site, home, secrets, own }
     }
 
     /// What a person wants to hear of where it lies within reach.
@@ -122,7 +138,7 @@ impl<'a> Look<'a> {
         let mut protected = self.own.clone();
         protected.extend(self.house.settings.config_dir().map(|dir| dir.join(".env")));
         protected.extend(self.home.iter().flat_map(|home| FOREMOST.map(|name| home.join(name))));
-        protected.retain(|path| path.exists());
+        protected.retain(|path| self.site.will_have(path));
         protected
     }
 
@@ -158,7 +174,7 @@ impl<'a> Look<'a> {
         let mut private = self.secrets.clone();
         private.extend(self.home.clone());
         Ok(Ground {
-            workspace: self.place.workspace.clone(),
+            workspace: self.site.workspace.to_owned(),
             work,
             extra,
             temp,
@@ -174,18 +190,21 @@ impl<'a> Look<'a> {
     fn temp(
         &self,
         environment: &mut Vec<(OsString, OsString)>,
-    ) -> anyhow::Result<(PathBuf, Option<Arc<tempfile::TempDir>>)> {
+    ) -> anyhow::Result<(PathBuf, Option<Arc<Scratch>>)> {
         let whole = self.house.scratch();
         std::fs::create_dir_all(&whole).with_context(|| whole.display().to_string())?;
         let whole = whole.canonicalize().with_context(|| whole.display().to_string())?;
         let mut inside = self.secrets.clone();
         inside.extend(self.home.clone());
-        inside.push(self.place.workspace.clone());
-        let holds = |path: &PathBuf| path.canonicalize().is_ok_and(|path| path.starts_with(&whole));
+        inside.push(self.site.workspace.to_owned());
+        let holds = |path: &PathBuf| {
+            let real = path.ancestors().find_map(|path| path.canonicalize().ok());
+            real.is_some_and(|path| path.starts_with(&whole))
+        };
         if !inside.iter().any(holds) {
             return Ok((whole, None));
         }
-        let own = tempfile::Builder::new().prefix("flower-").tempdir_in(&whole)?;
+        let own = Scratch::make(&whole, "tools")?;
         for name in ["TMPDIR", "TMP", "TEMP"] {
             set(environment, name, own.path().into());
         }
@@ -198,7 +217,7 @@ impl<'a> Look<'a> {
             Some(base) => self.house.current_dir.join(base),
             None => self.home.as_ref()?.join(".cache"),
         };
-        let cache = base.join("flower").join(project_key(&self.place.workspace));
+        let cache = base.join("flower").join(project_key(self.site.workspace));
         std::fs::create_dir_all(&cache).ok()?;
         cache.canonicalize().ok()
     }

@@ -9,12 +9,13 @@ use std::time::Duration;
 use super::args::{Global, GoArgs};
 use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
-use super::fence::Fenced;
+use super::fence::{Fenced, Site};
 use super::isolate::{self, Desk};
 use super::output::{Audience, Output, complain};
 use super::{fence, person, signal};
 use crate::language::Language;
 use crate::runtime::{Lineage, Runtime};
+use crate::sandbox::Scratch;
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
 use crate::workflow::{Flow, FlowError, FlowOptions, Outcome};
@@ -29,7 +30,7 @@ pub(super) struct Chain {
     pub(super) max_asks: Option<u32>,
     /// Nothing means the settings' time; zero means that nobody is there.
     pub(super) ask_timeout: Option<Duration>,
-    pub(super) tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
+    pub(super) tools: Fenced,
     /// Where subagents of a marked kind get worktrees.
     pub(super) yard: Option<Arc<Yard>>,
 }
@@ -48,7 +49,14 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
     };
     let yard = isolate::yard(&house, &workspace, args.isolate)
         .map_err(|complaint| Refusal::new("isolate", complaint))?;
-    let place = Place::open(&workspace, &run_dir)?;
+    let workspace = Place::workspace(&workspace)?;
+    let mut work = vec![desk.root.clone()];
+    if let Some(yard) = &yard {
+        work.extend([yard.home().to_owned(), yard.repository().to_owned()]);
+    }
+    let site = Site { workspace: &workspace, run_dir: &run_dir };
+    let tools = fence::fence(&house, global, site, work, house.settings.tool_environment())?;
+    let place = Place::open(workspace, &run_dir)?;
     tell_notices(&house, &place.store);
     let workbench = Arc::new(Workbench::open(&desk.root, &place.workspace, house.language)?);
     desk.tell_elsewhere(&house, &workbench);
@@ -68,7 +76,7 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
         model: Model { endpoint, choice: house.choice() },
         max_asks: u32::try_from(args.asks).ok(),
         ask_timeout: args.timeout.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
-        tool_environment: Vec::new(),
+        tools,
         yard,
     };
     let code = carry_out(&house, global, &output, chain)?;
@@ -123,16 +131,10 @@ pub(super) fn carry_out(
     output: &Arc<Output>,
     chain: Chain,
 ) -> anyhow::Result<u8> {
-    let mut environment = house.settings.tool_environment();
-    environment.extend(chain.tool_environment.iter().cloned());
-    let mut work = vec![chain.workbench.root().to_owned()];
-    if let Some(yard) = &chain.yard {
-        work.extend([yard.home().to_owned(), yard.repository().to_owned()]);
-    }
-    let tools = fence::fence(house, global, &chain.place, work, environment)?;
+    Scratch::sweep(&house.scratch());
     let tokio =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let ended = tokio.block_on(run_chain(house, global, output, (chain, tools)));
+    let ended = tokio.block_on(run_chain(house, global, output, chain));
     // The thread that reads stdin may sit in a read for ever; nothing else is left to wait for.
     tokio.shutdown_background();
     ended
@@ -142,7 +144,7 @@ async fn run_chain(
     house: &House,
     global: &Global,
     output: &Arc<Output>,
-    (chain, tools): (Chain, Fenced),
+    chain: Chain,
 ) -> anyhow::Result<u8> {
     let store = Arc::clone(&chain.place.store);
     let sink = output.sink();
@@ -152,7 +154,7 @@ async fn run_chain(
         channel: Some(channel.clone()),
         sink,
         limits: limits(global),
-        tools,
+        tools: chain.tools,
         yard: chain.yard,
     };
     let runtime = house.runtime(&chain.place, chain.model, extras)?;

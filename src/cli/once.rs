@@ -7,10 +7,12 @@ use std::sync::Arc;
 use super::args::{Global, OnceArgs};
 use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
+use super::fence::Site;
 use super::output::{Audience, Output, complain};
 use super::{fence, signal};
 use crate::role;
 use crate::runtime::{Assignment, Leases, Session};
+use crate::sandbox::Scratch;
 use crate::store::SessionStore;
 use crate::workbench::Workbench;
 
@@ -35,7 +37,12 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
     }
     let endpoint = house.ready(global)?;
     let (workspace, run_dir) = house.folders(global);
-    let place = Place::open(&workspace, &run_dir)?;
+    let workspace = Place::workspace(&workspace)?;
+    let work = global.workbench.then(|| run_dir.join("workbench")).into_iter().collect();
+    let site = Site { workspace: &workspace, run_dir: &run_dir };
+    let tools = fence::fence(&house, global, site, work, house.settings.tool_environment())?;
+    Scratch::sweep(&house.scratch());
+    let place = Place::open(workspace, &run_dir)?;
     tell_notices(&house, &place.store);
     let workbench = match global.workbench {
         true => {
@@ -44,9 +51,6 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
         }
         false => None,
     };
-    let environment = house.settings.tool_environment();
-    let work = workbench.iter().map(|desk| desk.root().to_owned()).collect();
-    let tools = fence::fence(&house, global, &place, work, environment)?;
     let tokio = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let code = tokio.block_on(async {
         let extras = Extras {

@@ -44,7 +44,7 @@ pub struct Parts {
     pub channel: Option<Channel>,
     /// Where news goes.
     pub sink: Sink,
-    /// The language of prompts.
+    /// The person's language.
     pub language: Language,
     /// Waits between attempts.
     pub patience: Patience,
@@ -214,8 +214,13 @@ impl Runtime {
             });
             self.in_time(tokio::time::sleep(wait)).await?;
             // What the model had finished saying is stored; the rest of the step goes on from there.
-            words = prompt::resume(self.parts.language);
+            words = prompt::resume(self.prompt_language());
         }
+    }
+
+    /// The workbench's, in which all that a model reads there was begun; without one the person's.
+    fn prompt_language(&self) -> Language {
+        self.parts.workbench.as_ref().map_or(self.parts.language, |workbench| workbench.language())
     }
 
     /// One conversation from opening to its end.

@@ -10,6 +10,7 @@ use rustix::thread::CapabilitySet;
 
 use super::domain::Kernel;
 use super::fence::{Fence, FenceError, Lists, resolve};
+use super::scratch::Scratch;
 use super::toolchain::{SYSTEM, Search};
 
 /// What of a machine the tools of a run may reach. Paths may be any; they are resolved here.
@@ -24,7 +25,7 @@ pub struct Ground {
     /// The folder for temporary files, written by all.
     pub temp: PathBuf,
     /// Removes the temporary folder at the end, where it was made for this run.
-    pub temp_owner: Option<Arc<tempfile::TempDir>>,
+    pub temp_owner: Option<Arc<Scratch>>,
     /// Read by all, besides the system.
     pub read: Vec<PathBuf>,
     /// Never for tools, wherever it lies: records, keys.
@@ -49,9 +50,7 @@ pub enum Reach {
 impl Ground {
     /// Removes a temporary folder that was made for this run, where the process ends without unwinding.
     pub fn clear_temp(&self) {
-        if self.temp_owner.is_some() {
-            let _ = std::fs::remove_dir_all(&self.temp);
-        }
+        self.temp_owner.iter().for_each(|owned| owned.clear());
     }
 
     /// Folders that programs need, found through the environment of the tools.

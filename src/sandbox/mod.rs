@@ -13,6 +13,7 @@ mod group;
 mod job;
 mod limits;
 mod privilege;
+mod scratch;
 mod toolchain;
 
 pub use domain::Kernel;
@@ -21,3 +22,4 @@ pub use ground::{Ground, Reach};
 pub use job::{Job, JobError, Outcome, Status, run};
 pub use limits::{Bound, Hit, Limited, Limits, Watch};
 pub use privilege::shield;
+pub use scratch::Scratch;

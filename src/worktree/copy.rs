@@ -1,14 +1,15 @@
 //! A throw-away copy of a workspace, removed when it is dropped.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use super::aside::aside;
 use super::duplicate::Duplicate;
 use super::exclusion::{Exclusion, at};
+use crate::sandbox::Scratch;
 
 /// A copy of a workspace: tracked, changed, untracked and ignored files, so that builds work in it.
 ///
@@ -17,8 +18,8 @@ use super::exclusion::{Exclusion, at};
 /// lies elsewhere is copied too, and other linked worktrees and locks are not part of it.
 #[derive(Debug)]
 pub struct Copy {
-    /// Only for the owner; holds nothing but the copy.
-    shell: PathBuf,
+    /// Holds nothing but the copy.
+    shell: Scratch,
     path: PathBuf,
 }
 
@@ -54,10 +55,10 @@ impl Copy {
             let text = format!("{}: a copy cannot lie within what it copies", into.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        let shell = tempfile::Builder::new().prefix("copy-").tempdir_in(&into)?.keep();
+        let shell = Scratch::make(&into, "copy")?;
         // The same name as the workspace: links such as `../name/file` stay inside.
         let name = real.file_name().unwrap_or("workspace".as_ref());
-        let copy = Self { path: shell.join(name), shell };
+        let copy = Self { path: shell.path().join(name), shell };
         let exclusion = Exclusion::new(workspace, excluded);
         DirBuilder::new().mode(0o700).create(&copy.path)?;
         Duplicate::new(&real, &copy.path, exclusion).run(stop)?;
@@ -76,44 +77,16 @@ impl Copy {
 
     /// Removes it now and says whether that worked; dropping removes it silently. Blocks.
     pub fn remove(self) -> io::Result<()> {
-        let result = remove(&self.shell);
-        std::mem::forget(self);
-        result
-    }
-}
-
-impl Drop for Copy {
-    fn drop(&mut self) {
-        let _ = remove(&self.shell);
-    }
-}
-
-/// Removes a folder also where folders in it are closed to their owner.
-fn remove(folder: &Path) -> io::Result<()> {
-    if fs::remove_dir_all(folder).is_ok() {
-        return Ok(());
-    }
-    let mut folders = vec![folder.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
-        let Ok(entries) = fs::read_dir(&folder) else { continue };
-        for entry in entries.flatten() {
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                folders.push(entry.path());
-            }
-        }
-    }
-    match fs::remove_dir_all(folder) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(at(folder)(error)),
-        _ => Ok(()),
+        self.shell.remove()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
+    use std::fs::Permissions;
     use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::{MetadataExt, symlink};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
     use std::os::unix::net::UnixListener;
 
     use super::super::Snapshot;

@@ -40,6 +40,19 @@ fn what_was_not_achieved_goes_on_in_the_same_conversation() {
 }
 
 #[test]
+fn what_a_model_reads_stays_in_the_language_in_which_the_work_began() {
+    let house = House::new();
+    let gate = house.gate(CLARIFY);
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--clarify-only", "--lang", "ru"]), 0);
+    let broken = "  - match: {step: goal}\n    error: {status: 529, type: overloaded_error, message: later}\n";
+    let gate = house.gate(&rules(&[broken, GOAL, WORK, ACHIEVED]));
+    let output = ends_with(&mut house.flower_at(&gate, &["go", "do it", "--lang", "en"]), 0);
+    assert!(stdout(&output).contains("trying again"), "the person's own: {}", stdout(&output));
+    let again = &gate.requests()[1];
+    assert!(shown(again).contains("Работа была прервана"), "{}", shown(again));
+}
+
+#[test]
 fn a_rejected_round_is_sent_back_with_the_reason_and_only_so_often() {
     let house = House::new();
     let gate = house.gate(&rules(&[CLARIFY, GOAL, WORK, REFUSED]));

@@ -36,6 +36,19 @@ fn an_answer_through_a_pipe_reaches_the_model_and_the_log() {
 }
 
 #[test]
+fn the_log_stays_in_the_language_in_which_the_work_began() {
+    let house = House::new();
+    let gate = house
+        .gate("  - match: {}\n    error: {status: 401, type: authentication_error, message: no}\n");
+    ends_with(&mut house.flower_at(&gate, &["go", "paint it", "--lang", "ru"]), 1);
+    let gate = house.gate(&rules(&[ASKS, CLARIFY]));
+    let words = ["go", "paint it", "--clarify-only", "--lang", "en"];
+    ends_with(&mut house.flower_at(&gate, &words), 0);
+    let log = house.read(".flower/notes/questions.md");
+    assert!(log.contains("Варианты") && !log.contains("Options"), "{log}");
+}
+
+#[test]
 fn nobody_there_is_not_an_error_and_is_not_waited_for() {
     let house = House::new();
     let gate = house.gate(&rules(&[ASKS, CLARIFY, ASKS, CLARIFY]));

@@ -227,7 +227,11 @@ fn on_does_not_start_where_it_cannot_protect_and_auto_says_so_once() {
     let words = ["once", "hi", "--sandbox", "on", "-r", "../records"];
     let said = stderr(&ends_with(&mut machine.flower(&gate, &words), 1));
     assert!(said.contains("project/.env") && !said.contains("canary"), "{said}");
+    ends_with(&mut machine.flower(&gate, &["go", "hi", "--sandbox", "on"]), 1);
     assert!(gate.requests().is_empty());
+    for left in ["runs", "../records", ".flower"] {
+        assert!(!machine.house.exists(left), "{left}");
+    }
     let said = stderr(&ends_with(&mut machine.flower(&gate, &["once", "hi"]), 0));
     assert_eq!(said.matches("project/runs").count(), 1, "{said}");
     assert!(said.contains("project/.env"), "{said}");
