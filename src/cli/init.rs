@@ -60,10 +60,13 @@ pub(super) fn run(words: &[OsString]) -> anyhow::Result<ExitCode> {
 
 /// The child could not say itself what ended it.
 fn say(words: &[OsString], hit: Hit) -> u8 {
-    let arguments = Arguments::try_parse_from(super::rewrite::fill_in_command(words.to_vec()));
-    let language = arguments.map(|arguments| super::language(&arguments.global));
+    let arguments = Arguments::try_parse_from(super::rewrite::fill_in_command(words.to_vec())).ok();
+    let language = arguments.as_ref().map(|arguments| super::language(&arguments.global));
     let ending = super::limits::ending(hit, "", language.unwrap_or_default());
     super::output::complain(&ending.sentence);
+    if let Some(arguments) = arguments {
+        super::output::end_without_run(&arguments.global, &ending);
+    }
     ending.code
 }
 

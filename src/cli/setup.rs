@@ -12,7 +12,7 @@ use super::trust;
 use crate::language::Language;
 use crate::settings::{
     Auth, Change, DEFAULT_BASE_URL, Endpoint, KeepError, Origin, Secret, can_hold, printable,
-    read_count, show,
+    read_count, show, without_login,
 };
 use crate::wire::{Client, ClientOptions};
 
@@ -44,7 +44,7 @@ pub(super) fn run(global: &Global) -> anyhow::Result<ExitCode> {
     let endpoint = credentials::check(&mut house, global)?;
     warn(&house.text(
         "setup.ready",
-        &[("url", &endpoint.base_url), ("model", &house.settings.main_model())],
+        &[("url", &without_login(&endpoint.base_url)), ("model", &house.settings.main_model())],
     ));
     Ok(ExitCode::SUCCESS)
 }
