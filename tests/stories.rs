@@ -24,6 +24,8 @@ mod goes_on;
 mod human;
 #[path = "story/isolate.rs"]
 mod isolate;
+#[path = "story/network.rs"]
+mod network;
 #[path = "story/once.rs"]
 mod once;
 #[path = "story/prompt.rs"]

@@ -47,6 +47,9 @@ pub(super) struct Global {
     /// What talks to the model
     #[arg(long, global = true, value_enum)]
     pub(super) engine: Option<EngineName>,
+    /// End with 75 at a usage limit instead of waiting for the time that the server names
+    #[arg(long, global = true)]
+    pub(super) no_limit_wait: bool,
     /// Language of what flower says: en, zh, ru
     #[arg(long, global = true, value_parser = language)]
     pub(super) lang: Option<Language>,

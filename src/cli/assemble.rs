@@ -14,10 +14,10 @@ use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
-use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime};
+use crate::runtime::{Limits, Parts, Resilience, RunFolder, Runtime};
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
-use crate::wire::{ClientOptions, Proxies};
+use crate::wire::{ClientOptions, Door, Proxies};
 use crate::workbench::Workbench;
 use crate::worktree::Yard;
 
@@ -107,12 +107,17 @@ impl House {
         (workspace, run_dir)
     }
 
-    /// The settings' waits as the runtime's patience.
-    fn patience(&self) -> Patience {
-        let default = Patience::default();
-        Patience {
-            base: self.settings.duration("FLOWER_RETRY_BASE").unwrap_or(default.base),
-            longest: self.settings.duration("FLOWER_RETRY_MAX").unwrap_or(default.longest),
+    /// The settings' waits as the runtime's resilience.
+    fn resilience(&self, wait_for_reset: bool) -> Resilience {
+        let default = Resilience::default();
+        let set = |key: &str, usual| self.settings.duration(key).unwrap_or(usual);
+        Resilience {
+            base: set("FLOWER_RETRY_BASE", default.base),
+            longest: set("FLOWER_RETRY_MAX", default.longest),
+            probe_interval: set("FLOWER_PROBE_INTERVAL", default.probe_interval),
+            probe_timeout: set("FLOWER_PROBE_TIMEOUT", default.probe_timeout),
+            max_offline: set("FLOWER_MAX_OFFLINE", default.max_offline),
+            wait_for_reset,
             ..default
         }
     }
@@ -150,21 +155,25 @@ impl House {
         }
     }
 
-    /// The engine that is built in.
-    fn engine(&self, endpoint: Endpoint, choice: Choice) -> anyhow::Result<Native> {
-        let settings = &self.settings;
+    /// The settings' proxies.
+    fn proxies(&self) -> Proxies {
         let proxy = |lower: &str, upper: &str| {
-            let value = settings.non_empty(lower).or_else(|| settings.non_empty(upper));
+            let value = self.settings.non_empty(lower).or_else(|| self.settings.non_empty(upper));
             value.map(str::to_owned)
         };
+        Proxies {
+            https: proxy("https_proxy", "HTTPS_PROXY"),
+            http: proxy("http_proxy", "HTTP_PROXY"),
+            all: proxy("all_proxy", "ALL_PROXY"),
+            none: proxy("no_proxy", "NO_PROXY"),
+        }
+    }
+
+    /// The engine that is built in.
+    fn engine(&self, endpoint: Endpoint, choice: Choice) -> anyhow::Result<Native> {
         let client = ClientOptions {
-            proxies: Proxies {
-                https: proxy("https_proxy", "HTTPS_PROXY"),
-                http: proxy("http_proxy", "HTTP_PROXY"),
-                all: proxy("all_proxy", "ALL_PROXY"),
-                none: proxy("no_proxy", "NO_PROXY"),
-            },
-            ca_file: settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
+            proxies: self.proxies(),
+            ca_file: self.settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
             ..ClientOptions::default()
         };
         Ok(Native::new(NativeOptions { endpoint, client, choice, max_tokens: MAX_TOKENS })?)
@@ -177,6 +186,7 @@ impl House {
         model: Model,
         extras: Extras,
     ) -> anyhow::Result<Runtime> {
+        let door = Door::to(&model.endpoint.base_url, &self.proxies());
         let engine = self.engine(model.endpoint, model.choice)?;
         let parts = Parts {
             engine: Arc::new(engine),
@@ -187,7 +197,8 @@ impl House {
             channel: extras.channel,
             sink: extras.sink,
             language: self.language,
-            patience: self.patience(),
+            resilience: self.resilience(extras.wait_for_reset),
+            door,
             tool_environment: extras.tools.environment,
             ground: extras.tools.ground,
             yard: extras.yard,
@@ -210,6 +221,8 @@ pub(super) struct Extras {
     pub(super) channel: Option<Channel>,
     pub(super) sink: Sink,
     pub(super) limits: Limits,
+    /// The end of a usage limit is waited for.
+    pub(super) wait_for_reset: bool,
     pub(super) tools: Fenced,
     pub(super) yard: Option<Arc<Yard>>,
 }

@@ -152,6 +152,7 @@ async fn run_chain(
         channel: Some(channel.clone()),
         sink,
         limits: limits(global),
+        wait_for_reset: !global.no_limit_wait,
         tools,
         yard: chain.yard,
     };

@@ -54,6 +54,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             channel: None,
             sink: output.sink(),
             limits: limits(global),
+            wait_for_reset: !global.no_limit_wait,
             tools,
             yard: None,
         };

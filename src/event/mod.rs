@@ -93,6 +93,8 @@ pub enum Event {
     Mail { id: String, state: String, text: String, amended: String },
     /// The step is tried again.
     Retry { step: String, attempt: u32, text: String },
+    /// The endpoint cannot be reached (offline), or can again (online). `address` is `host:port`.
+    Network { state: String, address: String, text: String },
     /// A step begins; `index` counts from 1.
     Step { name: String, index: usize, total: usize, resumed: bool, woke: u64 },
     /// A judge has spoken: achieved, not_yet, unreachable, or unclear.

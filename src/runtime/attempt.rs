@@ -8,7 +8,8 @@ use tokio::time::Instant;
 
 use super::host::StepHost;
 use super::manifest::Manifest;
-use super::patience::Patience;
+use super::outlast::{GaveUp, Streak, Waiting};
+use super::patience::Resilience;
 use super::place::Places;
 use super::record::{RecordError, RunFolder};
 use super::session;
@@ -17,7 +18,7 @@ use crate::engine::{
     AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Limit,
     Opening, TurnEnd,
 };
-use crate::event::{Event, Sink};
+use crate::event::Sink;
 use crate::guard::{Rules, SpillRule};
 use crate::human::{self, Channel};
 use crate::language::Language;
@@ -25,6 +26,7 @@ use crate::role::{Role, prompt};
 use crate::sandbox::{Ground, Reach};
 use crate::store::SessionStore;
 use crate::transcript::{SessionKey, new_id, project_key};
+use crate::wire::Door;
 use crate::workbench::Workbench;
 use crate::worktree::Yard;
 
@@ -46,8 +48,10 @@ pub struct Parts {
     pub sink: Sink,
     /// The language of prompts.
     pub language: Language,
-    /// Waits between attempts.
-    pub patience: Patience,
+    /// What failures are outlived.
+    pub resilience: Resilience,
+    /// What must be reachable for the engine to work; nothing where that cannot be asked.
+    pub door: Option<Door>,
     /// Environment of the agent's tools, complete.
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// Where subagents of a marked kind get worktrees; nothing where no kind is marked.
@@ -103,6 +107,7 @@ pub struct Runtime {
     limits: Limits,
     started: Instant,
     project: String,
+    waiting: Arc<Waiting>,
 }
 
 impl Runtime {
@@ -112,6 +117,13 @@ impl Runtime {
             manifest: Manifest::open(&parts.folder)?,
             project: project_key(&parts.workspace),
             started: Instant::now(),
+            waiting: Arc::new(Waiting {
+                resilience: parts.resilience.clone(),
+                door: parts.door.clone(),
+                channel: parts.channel.clone(),
+                sink: parts.sink.clone(),
+                language: parts.language,
+            }),
             limits,
             parts,
         })
@@ -190,29 +202,28 @@ impl Runtime {
         result: &mut StepResult,
     ) -> Result<TurnEnd, EngineError> {
         let mut words = assignment.prompt.clone();
+        let mut streak = Streak::default();
         loop {
             result.attempts += 1;
-            let error = match self.attempt(assignment, key, &words, result).await {
+            let turns = result.num_turns;
+            let mut error = match self.attempt(assignment, key, &words, result).await {
                 Ok(end) => return Ok(end),
                 Err(error) => self.in_words_of_the_run(error),
             };
             result.errors.push(error.message.clone());
-            let Some(wait) = self.parts.patience.wait(&error.fault.remedy(), result.attempts)
-            else {
-                return Err(error);
-            };
-            self.parts.sink.tell(Event::Retry {
-                step: assignment.label.clone(),
-                attempt: result.attempts + 1,
-                text: self.parts.language.text(
-                    "runtime.retry",
-                    &[
-                        ("reason", &error.message),
-                        ("seconds", &format!("{:.0}", wait.as_secs_f64())),
-                    ],
-                ),
-            });
-            self.in_time(tokio::time::sleep(wait)).await?;
+            if result.num_turns > turns {
+                // A run of days meets many failures; only those in a row say that nothing works any more.
+                streak = Streak::default();
+            }
+            let waited = self.waiting.outlast(&assignment.label, &error, &mut streak);
+            match self.in_time(waited).await? {
+                Ok(()) => {}
+                Err(GaveUp::Hopeless) => return Err(error),
+                Err(GaveUp::Offline(text)) => {
+                    error.message = format!("{} | {text}", error.message);
+                    return Err(error);
+                }
+            }
             // What the model had finished saying is stored; the rest of the step goes on from there.
             words = prompt::resume(self.parts.language);
         }
@@ -341,6 +352,8 @@ impl Runtime {
             channel: self.parts.channel.clone(),
             spill,
             sink: self.parts.sink.clone(),
+            step: assignment.label.clone(),
+            waiting: Arc::clone(&self.waiting),
             workspace: self.folder_of(assignment).to_owned(),
             places: Places::new(
                 self.parts.yard.clone(),

@@ -2,12 +2,16 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 
+use super::outlast::{Streak, Waiting};
 use super::place::Places;
 use crate::context;
-use crate::engine::{AgentPlace, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult};
+use crate::engine::{
+    AgentPlace, EngineError, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult,
+};
 use crate::event::{Event, Sink};
 use crate::guard::{self, Call, Decision, Rules, SpillRule, Thread};
 use crate::human::Channel;
@@ -26,6 +30,9 @@ pub(super) struct StepHost {
     /// Where relative paths of tool inputs begin.
     pub(super) workspace: PathBuf,
     pub(super) places: Places,
+    /// The row that waits belong to.
+    pub(super) step: String,
+    pub(super) waiting: Arc<Waiting>,
 }
 
 impl StepHost {
@@ -91,6 +98,11 @@ impl Host for StepHost {
 
     async fn leave(&self, agent_id: &str) -> Option<String> {
         self.places.take_back(agent_id).await
+    }
+
+    async fn outlast(&self, error: &EngineError, failures: u32, since: Instant) -> bool {
+        let mut streak = Streak::of(failures.saturating_sub(1), since.into());
+        self.waiting.outlast(&self.step, error, &mut streak).await.is_ok()
     }
 
     async fn call_tool(&self, call: &ToolCall) -> ToolResult {

@@ -92,7 +92,9 @@ impl Renderer {
                 let said = self.language.text(&format!("cli.mail_{state}"), &[("text", text)]);
                 self.paragraph("+ ", &said, Style::Green)
             }
-            Event::Retry { text, .. } => self.paragraph("~ ", text, Style::Yellow),
+            Event::Retry { text, .. } | Event::Network { text, .. } => {
+                self.paragraph("~ ", text, Style::Yellow)
+            }
             Event::Verdict { round, state, reason, failed } => {
                 self.verdict(*round, state, reason, failed)
             }
