@@ -20,6 +20,8 @@ mod ending;
 mod environment;
 #[path = "story/goes_on.rs"]
 mod goes_on;
+#[path = "story/handoff.rs"]
+mod handoff;
 #[path = "story/human.rs"]
 mod human;
 #[path = "story/isolate.rs"]

@@ -14,7 +14,7 @@ use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
-use crate::runtime::{Limits, Parts, Resilience, RunFolder, Runtime};
+use crate::runtime::{Calibration, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime};
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
 use crate::wire::{ClientOptions, Door, Proxies};
@@ -122,6 +122,24 @@ impl House {
         }
     }
 
+    /// When a conversation is full. The window is what the person says, else what was found out about this
+    /// endpoint, else what the table of models says.
+    fn handoff(&self, wish: &HandoffWish) -> HandoffPolicy {
+        let settings = &self.settings;
+        let model = settings.main_model();
+        let address = settings.non_empty("ANTHROPIC_BASE_URL");
+        let calibration =
+            settings.config_dir().map(|folder| Calibration::new(folder, address, &model));
+        let chosen = wish.window.or_else(|| settings.chosen_window());
+        let found = || calibration.as_ref().and_then(Calibration::window);
+        HandoffPolicy {
+            enabled: !wish.off,
+            window: chosen.or_else(found).unwrap_or_else(|| settings.models().window(&model)),
+            calibration,
+            ..HandoffPolicy::default()
+        }
+    }
+
     /// The person's channel for this workbench.
     pub(super) fn channel(
         &self,
@@ -197,6 +215,7 @@ impl House {
             channel: extras.channel,
             sink: extras.sink,
             language: self.language,
+            handoff: self.handoff(&extras.handoff),
             resilience: self.resilience(extras.wait_for_reset),
             door,
             tool_environment: extras.tools.environment,
@@ -223,8 +242,17 @@ pub(super) struct Extras {
     pub(super) limits: Limits,
     /// The end of a usage limit is waited for.
     pub(super) wait_for_reset: bool,
+    pub(super) handoff: HandoffWish,
     pub(super) tools: Fenced,
     pub(super) yard: Option<Arc<Yard>>,
+}
+
+/// What the command line says about full conversations.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HandoffWish {
+    /// Tokens.
+    pub(super) window: Option<u64>,
+    pub(super) off: bool,
 }
 
 impl Place {

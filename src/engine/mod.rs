@@ -68,6 +68,9 @@ pub struct Opening {
     pub max_turns: Option<u32>,
     /// Most money in US dollars, subagents included; nothing means no limit.
     pub budget_usd: Option<f64>,
+    /// From how many tokens on the main thread makes no further request of a turn; nothing means no limit.
+    /// A turn that has come to its end is not touched by it.
+    pub full_at: Option<u64>,
     /// Environment of every tool, complete: nothing else is inherited.
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// What tools may reach.

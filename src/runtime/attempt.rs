@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::host::StepHost;
+use super::handoff::HandoffPolicy;
+use super::host::{NearlyFull, StepHost};
 use super::manifest::Manifest;
 use super::outlast::{GaveUp, Streak, Waiting};
 use super::patience::Resilience;
@@ -16,7 +17,7 @@ use super::session;
 use super::step::StepResult;
 use crate::engine::{
     AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Limit,
-    Opening, TurnEnd,
+    Opening, Remedy, TurnEnd,
 };
 use crate::event::Sink;
 use crate::guard::{Rules, SpillRule};
@@ -50,6 +51,8 @@ pub struct Parts {
     pub language: Language,
     /// What failures are outlived.
     pub resilience: Resilience,
+    /// When a step moves to a fresh session.
+    pub handoff: HandoffPolicy,
     /// What must be reachable for the engine to work; nothing where that cannot be asked.
     pub door: Option<Door>,
     /// Environment of the agent's tools, complete.
@@ -107,7 +110,7 @@ pub struct Runtime {
     limits: Limits,
     started: Instant,
     project: String,
-    waiting: Arc<Waiting>,
+    pub(super) waiting: Arc<Waiting>,
 }
 
 impl Runtime {
@@ -153,7 +156,7 @@ impl Runtime {
     /// the record could not be written.
     pub async fn run(&self, assignment: Assignment<'_>) -> Result<StepResult, RecordError> {
         let mut result = self.manifest.begin(&assignment.label);
-        let key = match &assignment.session {
+        let mut key = match &assignment.session {
             Session::New => SessionKey::main(&self.project, new_id()),
             Session::Resume(id) => SessionKey::main(&self.project, id),
             Session::Fork(id) => self.fork(id).await?,
@@ -162,7 +165,7 @@ impl Runtime {
         result.session_id = Some(key.session.clone());
         self.manifest.note(&result);
         (assignment.on_session)(&key.session);
-        match self.attempts(&assignment, &key, &mut result).await {
+        match self.attempts(&assignment, &mut key, &mut result).await {
             Ok(end) => {
                 result.ok = true;
                 result.text = end.text;
@@ -198,9 +201,10 @@ impl Runtime {
     async fn attempts(
         &self,
         assignment: &Assignment<'_>,
-        key: &SessionKey,
+        key: &mut SessionKey,
         result: &mut StepResult,
     ) -> Result<TurnEnd, EngineError> {
+        let mut lost = 0;
         let mut words = assignment.prompt.clone();
         let mut streak = Streak::default();
         loop {
@@ -210,6 +214,12 @@ impl Runtime {
                 Ok(end) => return Ok(end),
                 Err(error) => self.in_words_of_the_run(error),
             };
+            if error.fault.remedy() == Remedy::HandOff && self.parts.handoff.enabled {
+                // A fresh session is no second attempt.
+                result.attempts -= 1;
+                self.hand_over(assignment, key, result, &error, &mut lost).await?;
+                continue;
+            }
             result.errors.push(error.message.clone());
             if result.num_turns > turns {
                 // A run of days meets many failures; only those in a row say that nothing works any more.
@@ -225,7 +235,7 @@ impl Runtime {
                 }
             }
             // What the model had finished saying is stored; the rest of the step goes on from there.
-            words = prompt::resume(self.parts.language);
+            words = prompt::resume(self.paper_language());
         }
     }
 
@@ -241,7 +251,17 @@ impl Runtime {
         let stored = self.parts.store.load(key).await.map_err(store_failed)?.unwrap_or_default();
         let resume = stored.iter().any(|entry| matches!(entry.kind.as_str(), "user" | "assistant"));
         // A first attempt that failed before anything was stored says what it wanted to say.
-        let words = if resume { words } else { &assignment.prompt };
+        let first = match session::inheritance(&stored) {
+            // A run that goes on with a session in which nothing was said yet has words of its own.
+            Some(paper) if matches!(&assignment.session, Session::Resume(id) if *id == key.session) =>
+            {
+                format!("{}\n\n{}", self.takeover(&paper), assignment.prompt)
+            }
+            Some(paper) => self.takeover(&paper),
+            None => assignment.prompt.clone(),
+        };
+        let anew = self.takeover_anew(&stored);
+        let words = if resume { anew.as_deref().unwrap_or(words) } else { &first };
         let desk = self.parts.workbench.as_deref().filter(|_| assignment.role.workbench_index);
         if let Some(desk) = desk {
             desk.refresh_index().map_err(|e| EngineError::new(Fault::Store, e.to_string()))?;
@@ -319,14 +339,14 @@ impl Runtime {
     }
 
     /// Waits for something, but no longer than the run may last.
-    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
+    pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
         let Some(limit) = self.limits.max_time else { return Ok(work.await) };
         tokio::time::timeout_at(self.started + limit, work)
             .await
             .map_err(|_| self.limit(Limit::Time))
     }
 
-    fn host(&self, assignment: &Assignment<'_>) -> StepHost {
+    pub(super) fn host(&self, assignment: &Assignment<'_>) -> StepHost {
         let role = assignment.role;
         let spill = self.parts.workbench.as_ref().map(|workbench| SpillRule {
             threshold: SpillRule::THRESHOLD,
@@ -354,6 +374,7 @@ impl Runtime {
             sink: self.parts.sink.clone(),
             step: assignment.label.clone(),
             waiting: Arc::clone(&self.waiting),
+            nearly_full: NearlyFull::new(&self.parts.handoff, &assignment.label),
             workspace: self.folder_of(assignment).to_owned(),
             places: Places::new(
                 self.parts.yard.clone(),
@@ -363,7 +384,7 @@ impl Runtime {
         }
     }
 
-    fn opening(
+    pub(super) fn opening(
         &self,
         assignment: &Assignment<'_>,
         key: &SessionKey,
@@ -386,6 +407,7 @@ impl Runtime {
                 role.limits.turns,
                 self.limits.max_turns.map(|n| n.saturating_sub(turns)),
             ),
+            full_at: self.parts.handoff.enabled.then(|| self.parts.handoff.at()),
             budget_usd: self.limits.budget_usd.map(|usd| (usd - spent).max(0.0)),
             tool_environment: self.parts.tool_environment.clone(),
             fences: Fences::default(),
@@ -434,10 +456,10 @@ impl Runtime {
 
 /// A conversation whose consumption is booked when it ends, however it ends: a turn that a signal or the
 /// time limit cuts off is paid for all the same.
-struct Booked<'a> {
-    conversation: Box<dyn Conversation>,
-    manifest: &'a Manifest,
-    result: &'a mut StepResult,
+pub(super) struct Booked<'a> {
+    pub(super) conversation: Box<dyn Conversation>,
+    pub(super) manifest: &'a Manifest,
+    pub(super) result: &'a mut StepResult,
 }
 
 impl Drop for Booked<'_> {
@@ -468,6 +490,6 @@ fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     }
 }
 
-fn store_failed(error: impl std::fmt::Display) -> EngineError {
+pub(super) fn store_failed(error: impl std::fmt::Display) -> EngineError {
     EngineError::new(Fault::Store, error.to_string())
 }

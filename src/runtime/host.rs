@@ -1,11 +1,13 @@
 //! What stands between an engine and the world: rules, spill, the person, the record.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
+use super::handoff::HandoffPolicy;
 use super::outlast::{Streak, Waiting};
 use super::place::Places;
 use crate::context;
@@ -33,6 +35,43 @@ pub(super) struct StepHost {
     /// The row that waits belong to.
     pub(super) step: String,
     pub(super) waiting: Arc<Waiting>,
+    pub(super) nearly_full: NearlyFull,
+}
+
+/// Announces once that a conversation will soon be handed over.
+pub(super) struct NearlyFull {
+    from: u64,
+    event: Mutex<Option<Event>>,
+}
+
+impl NearlyFull {
+    /// For one conversation of a step.
+    pub(super) fn new(policy: &HandoffPolicy, step: &str) -> Self {
+        let event = policy.enabled.then(|| Event::Handoff {
+            phase: "near".to_owned(),
+            step: step.to_owned(),
+            context: 0,
+            window: policy.window,
+            at: policy.at(),
+            degraded: false,
+            path: String::new(),
+            sections: Value::Object(Map::new()),
+        });
+        Self { from: policy.warn_at(), event: Mutex::new(event) }
+    }
+
+    /// The announcement, the first time that the main thread is so large.
+    fn notice(&self, news: &Event) -> Option<Event> {
+        let Event::Text { context: Some(now), speaker, .. } = news else { return None };
+        if *now < self.from || !speaker.is_main() {
+            return None;
+        }
+        let mut event = self.event.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        if let Event::Handoff { context, .. } = &mut event {
+            *context = *now;
+        }
+        Some(event)
+    }
 }
 
 impl StepHost {
@@ -125,6 +164,10 @@ impl Host for StepHost {
     }
 
     fn tell(&self, event: Event) {
+        let notice = self.nearly_full.notice(&event);
         self.sink.tell(event);
+        if let Some(notice) = notice {
+            self.sink.tell(notice);
+        }
     }
 }

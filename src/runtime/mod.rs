@@ -5,6 +5,7 @@
 //! writes down what happened: `manifest.json` for what was done, `lineage.json` for what to go on with.
 
 mod attempt;
+mod handoff;
 mod host;
 mod lease;
 mod lineage;
@@ -15,8 +16,10 @@ mod place;
 mod record;
 mod session;
 mod step;
+mod takeover;
 
 pub use attempt::{Assignment, Limits, Parts, Runtime, Session};
+pub use handoff::{Calibration, HandoffPolicy};
 pub use lease::Leases;
 pub use lineage::{Lineage, LineageState, fingerprint};
 pub use manifest::Manifest;

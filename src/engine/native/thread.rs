@@ -214,8 +214,23 @@ impl Thread {
                     for entry in self.answer_all(&calls).await? {
                         self.keep(&entry);
                     }
+                    self.check_size(said.context)?;
                 }
             }
+        }
+    }
+
+    /// The main thread ends in time, here where every call has its result; subagents are short-lived.
+    fn check_size(&self, context: u64) -> Result<(), EngineError> {
+        let full = self.session.opening.full_at.filter(|_| self.place == Place::Main);
+        match full.filter(|full| context >= *full) {
+            None => Ok(()),
+            Some(full) => Err(EngineError::new(
+                Fault::Full,
+                format!(
+                    "the conversation holds {context} tokens; a fresh one was wanted from {full} on"
+                ),
+            )),
         }
     }
 
