@@ -2,12 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::handoff::HandoffPolicy;
 use super::host::{NearlyFull, StepHost};
+use super::limit::{Limits, least};
 use super::manifest::Manifest;
 use super::outlast::{GaveUp, Streak, Waiting};
 use super::patience::Resilience;
@@ -16,8 +16,8 @@ use super::record::{RecordError, RunFolder};
 use super::session;
 use super::step::StepResult;
 use crate::engine::{
-    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Limit,
-    Opening, Remedy, TurnEnd,
+    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Opening,
+    Remedy, TurnEnd,
 };
 use crate::event::Sink;
 use crate::guard::{Rules, SpillRule};
@@ -63,17 +63,6 @@ pub struct Parts {
     pub ground: Option<Ground>,
 }
 
-/// Limits of the whole run: subagents, judge and retries count.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    /// US dollars.
-    pub budget_usd: Option<f64>,
-    /// Replies of the model on main threads.
-    pub max_turns: Option<u32>,
-    /// From the start of the run.
-    pub max_time: Option<Duration>,
-}
-
 /// What one step is to do.
 pub struct Assignment<'a> {
     /// The manifest row, `work#round2`.
@@ -106,9 +95,9 @@ pub enum Session {
 /// Runs steps and keeps the books.
 pub struct Runtime {
     pub(super) parts: Parts,
-    manifest: Manifest,
-    limits: Limits,
-    started: Instant,
+    pub(super) manifest: Manifest,
+    pub(super) limits: Limits,
+    pub(super) started: Instant,
     project: String,
     pub(super) waiting: Arc<Waiting>,
 }
@@ -294,58 +283,6 @@ impl Runtime {
         self.in_time(booked.conversation.turn(&prompt)).await?
     }
 
-    /// What the user's limits leave; an error where nothing is left. Asked before a prompt is recorded.
-    fn within_limits(&self) -> Result<(), EngineError> {
-        let (spent, turns) = self.manifest.spent();
-        if self.limits.max_turns.is_some_and(|most| turns >= most) {
-            return Err(self.limit(Limit::Turns));
-        }
-        if self.limits.budget_usd.is_some_and(|budget| spent >= budget) {
-            return Err(self.limit(Limit::Budget));
-        }
-        Ok(())
-    }
-
-    /// The engine knows what was left for one conversation; the user is told the limit of the run.
-    fn in_words_of_the_run(&self, error: EngineError) -> EngineError {
-        let (_, turns) = self.manifest.spent();
-        match error.fault {
-            Fault::Limit(Limit::Turns)
-                if self.limits.max_turns.is_some_and(|most| turns >= most) =>
-            {
-                self.limit(Limit::Turns)
-            }
-            Fault::Limit(Limit::Budget) if self.limits.budget_usd.is_some() => {
-                self.limit(Limit::Budget)
-            }
-            _ => error,
-        }
-    }
-
-    fn limit(&self, limit: Limit) -> EngineError {
-        let language = self.parts.language;
-        let text = match limit {
-            Limit::Time => language.text("runtime.out_of_time", &[]),
-            Limit::Turns => {
-                let most = self.limits.max_turns.unwrap_or_default().to_string();
-                language.text("runtime.out_of_turns", &[("turns", &most)])
-            }
-            Limit::Budget => {
-                let budget = format!("${:.2}", self.limits.budget_usd.unwrap_or_default());
-                language.text("runtime.out_of_budget", &[("budget", &budget)])
-            }
-        };
-        EngineError::new(Fault::Limit(limit), text)
-    }
-
-    /// Waits for something, but no longer than the run may last.
-    pub(super) async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
-        let Some(limit) = self.limits.max_time else { return Ok(work.await) };
-        tokio::time::timeout_at(self.started + limit, work)
-            .await
-            .map_err(|_| self.limit(Limit::Time))
-    }
-
     pub(super) fn host(&self, assignment: &Assignment<'_>) -> StepHost {
         let role = assignment.role;
         let spill = self.parts.workbench.as_ref().map(|workbench| SpillRule {
@@ -480,13 +417,6 @@ fn definition(worker: &crate::role::Worker) -> AgentDefinition {
         prompt: worker.prompt.clone(),
         tools: worker.tools.clone(),
         model: worker.model.clone(),
-    }
-}
-
-fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
     }
 }
 
