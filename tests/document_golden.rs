@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use flower::document::{Brief, Goal, Verdict, VerdictState};
+use flower::document::{Brief, Goal, Handoff, Verdict, VerdictState};
 use flower::language::Language::Chinese;
 use serde_json::Value;
 
@@ -160,4 +160,55 @@ fn verdicts_are_read_as_recorded_or_wanted() {
         }
     }
     assert_eq!(wrong, Vec::<String>::new());
+}
+
+/// Where the recorded answer is wrong: the two required parts as they should be.
+fn better_handoffs() -> BTreeMap<&'static str, [&'static str; 2]> {
+    BTreeMap::from([
+        ("question_heading_fullwidth", ["A", "B"]),
+        ("question_only", ["", ""]),
+        // A sentence that begins with a label is a sentence.
+        ("sentence_start", ["写解析器\n下一步是跑测试,但先等构建", "跑测试"]),
+        // An open fence ends at the next known heading.
+        ("unclosed_early", ["A", "B"]),
+        // The command is what comes next.
+        ("fenced_next", ["A", "```bash\nmake test\n```"]),
+        ("empty_mark", ["", ""]),
+    ])
+}
+
+#[test]
+fn handoffs_are_read_and_written_as_recorded() {
+    let better = better_handoffs();
+    for row in rows(include_str!("fixtures/documents/handoff.jsonl")) {
+        let name = row["name"].as_str().unwrap();
+        let input = |key: &str| row["input"][key].as_str().unwrap();
+        let handoff = match row["text"].as_str() {
+            Some(text) => Handoff::parse(text),
+            None => Handoff::degraded(input("step"), input("why"), input("prompt"), Chinese),
+        };
+        let parts =
+            [&handoff.doing, &handoff.decided, &handoff.dead_ends, &handoff.next, &handoff.scene];
+        let written = handoff.to_markdown("干活", Chinese);
+        assert_eq!(Handoff::parse(&written), handoff, "{name}");
+        if suspect(&row) {
+            assert_eq!([&*handoff.doing, &*handoff.next], better[name], "{name}");
+            continue;
+        }
+        let recorded = ["doing", "decided", "deadends", "next", "scene"]
+            .map(|key| row["parsed"][key].as_str().unwrap());
+        assert_eq!(parts, recorded, "{name}");
+        assert_eq!(handoff.complete(), row["complete"], "{name}");
+        if let Some(degraded) = row.get("degraded") {
+            assert_eq!(handoff.is_degraded(), degraded.as_bool().unwrap(), "{name}");
+        }
+        if row["text"].is_null() {
+            let written = handoff.to_markdown(input("step"), Chinese);
+            assert_eq!(written, row["markdown"].as_str().unwrap(), "{name}");
+        } else {
+            assert_eq!(handoff.missing(Chinese), strings(&row["missing"]), "{name}");
+            assert_eq!(written, row["markdown"].as_str().unwrap(), "{name}");
+            assert_eq!(handoff.block(Chinese), row["prompt_block"].as_str().unwrap(), "{name}");
+        }
+    }
 }

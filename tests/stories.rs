@@ -26,6 +26,8 @@ mod ending;
 mod environment;
 #[path = "story/goes_on.rs"]
 mod goes_on;
+#[path = "story/handoff.rs"]
+mod handoff;
 #[path = "story/human.rs"]
 mod human;
 #[path = "story/isolate.rs"]
@@ -34,6 +36,8 @@ mod isolate;
 mod leftover;
 #[path = "story/limits.rs"]
 mod limits;
+#[path = "story/network.rs"]
+mod network;
 #[path = "story/once.rs"]
 mod once;
 #[path = "story/prompt.rs"]

@@ -1,5 +1,6 @@
 //! The words of the command line as types. Help texts stand on the arguments.
 
+use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,6 +48,9 @@ pub(super) struct Global {
     /// What talks to the model
     #[arg(long, global = true, value_enum)]
     pub(super) engine: Option<EngineName>,
+    /// End with 75 at a usage limit instead of waiting for the time that the server names
+    #[arg(long, global = true)]
+    pub(super) no_limit_wait: bool,
     /// Language of what flower says: en, zh, ru
     #[arg(long, global = true, value_parser = language)]
     pub(super) lang: Option<Language>,
@@ -159,6 +163,12 @@ pub(super) struct GoArgs {
     /// the project
     #[arg(long)]
     pub(super) isolate: bool,
+    /// The model's context window in tokens; a quarter of it, at least 50,000, stays free
+    #[arg(long, value_name = "N")]
+    pub(super) window: Option<NonZeroU64>,
+    /// Let a full conversation be an error instead of handing over to a fresh one
+    #[arg(long)]
+    pub(super) no_handoff: bool,
     /// Stop after the brief
     #[arg(long)]
     pub(super) clarify_only: bool,

@@ -15,11 +15,11 @@ use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
-use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime};
+use crate::runtime::{Calibration, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime};
 use crate::sandbox::Limits as MachineLimits;
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
-use crate::wire::{ClientOptions, Proxies};
+use crate::wire::{ClientOptions, Door, Proxies};
 use crate::workbench::Workbench;
 use crate::worktree::Yard;
 
@@ -113,13 +113,36 @@ impl House {
         (workspace, run_dir)
     }
 
-    /// The settings' waits as the runtime's patience.
-    fn patience(&self) -> Patience {
-        let default = Patience::default();
-        Patience {
-            base: self.settings.duration("FLOWER_RETRY_BASE").unwrap_or(default.base),
-            longest: self.settings.duration("FLOWER_RETRY_MAX").unwrap_or(default.longest),
+    /// The settings' waits as the runtime's resilience.
+    fn resilience(&self, wait_for_reset: bool) -> Resilience {
+        let default = Resilience::default();
+        let set = |key: &str, usual| self.settings.duration(key).unwrap_or(usual);
+        Resilience {
+            base: set("FLOWER_RETRY_BASE", default.base),
+            longest: set("FLOWER_RETRY_MAX", default.longest),
+            probe_interval: set("FLOWER_PROBE_INTERVAL", default.probe_interval),
+            probe_timeout: set("FLOWER_PROBE_TIMEOUT", default.probe_timeout),
+            max_offline: set("FLOWER_MAX_OFFLINE", default.max_offline),
+            wait_for_reset,
             ..default
+        }
+    }
+
+    /// When a conversation is full. The window is what the person says, else what was found out about this
+    /// endpoint, else what the table of models says.
+    fn handoff(&self, wish: &HandoffWish) -> HandoffPolicy {
+        let settings = &self.settings;
+        let model = settings.main_model();
+        let address = settings.non_empty("ANTHROPIC_BASE_URL");
+        let calibration =
+            settings.config_dir().map(|folder| Calibration::new(folder, address, &model));
+        let chosen = wish.window.or_else(|| settings.chosen_window());
+        let found = || calibration.as_ref().and_then(Calibration::window);
+        HandoffPolicy {
+            enabled: !wish.off,
+            window: chosen.or_else(found).unwrap_or_else(|| settings.models().window(&model)),
+            calibration,
+            ..HandoffPolicy::default()
         }
     }
 
@@ -157,21 +180,25 @@ impl House {
         }
     }
 
-    /// Proxies and certificates, as the settings have them.
-    pub(super) fn client_options(&self) -> ClientOptions {
-        let settings = &self.settings;
+    /// The settings' proxies.
+    fn proxies(&self) -> Proxies {
         let proxy = |lower: &str, upper: &str| {
-            let value = settings.non_empty(lower).or_else(|| settings.non_empty(upper));
+            let value = self.settings.non_empty(lower).or_else(|| self.settings.non_empty(upper));
             value.map(str::to_owned)
         };
+        Proxies {
+            https: proxy("https_proxy", "HTTPS_PROXY"),
+            http: proxy("http_proxy", "HTTP_PROXY"),
+            all: proxy("all_proxy", "ALL_PROXY"),
+            none: proxy("no_proxy", "NO_PROXY"),
+        }
+    }
+
+    /// Proxies and certificates, as the settings have them.
+    pub(super) fn client_options(&self) -> ClientOptions {
         ClientOptions {
-            proxies: Proxies {
-                https: proxy("https_proxy", "HTTPS_PROXY"),
-                http: proxy("http_proxy", "HTTP_PROXY"),
-                all: proxy("all_proxy", "ALL_PROXY"),
-                none: proxy("no_proxy", "NO_PROXY"),
-            },
-            ca_file: settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
+            proxies: self.proxies(),
+            ca_file: self.settings.non_empty("SSL_CERT_FILE").map(PathBuf::from),
             ..ClientOptions::default()
         }
     }
@@ -201,6 +228,7 @@ impl House {
         model: Model,
         extras: Extras,
     ) -> anyhow::Result<Runtime> {
+        let door = Door::to(&model.endpoint.base_url, &self.proxies());
         let engine = self.engine(model.endpoint, model.choice)?;
         let parts = Parts {
             engine: Arc::new(engine),
@@ -211,7 +239,9 @@ impl House {
             channel: extras.channel,
             sink: extras.sink,
             language: self.language,
-            patience: self.patience(),
+            handoff: self.handoff(&extras.handoff),
+            resilience: self.resilience(extras.wait_for_reset),
+            door,
             tool_environment: extras.tools.environment,
             ground: extras.tools.ground,
             yard: extras.yard,
@@ -234,8 +264,19 @@ pub(super) struct Extras {
     pub(super) channel: Option<Channel>,
     pub(super) sink: Sink,
     pub(super) limits: Limits,
+    /// The end of a usage limit is waited for.
+    pub(super) wait_for_reset: bool,
+    pub(super) handoff: HandoffWish,
     pub(super) tools: Fenced,
     pub(super) yard: Option<Arc<Yard>>,
+}
+
+/// What the command line says about full conversations.
+#[derive(Debug, Clone, Default)]
+pub(super) struct HandoffWish {
+    /// Tokens.
+    pub(super) window: Option<u64>,
+    pub(super) off: bool,
 }
 
 impl Place {

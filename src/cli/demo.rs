@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 
 use super::args::{DemoArgs, Global};
-use super::assemble::{House, Model, Place};
+use super::assemble::{HandoffWish, House, Model, Place};
 use super::fence::{self, Site};
 use super::go::{Chain, carry_out};
 use super::output::{Audience, Output};
@@ -68,6 +68,7 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
         model: demo_model(url),
         max_asks: None,
         ask_timeout: Some(Duration::ZERO),
+        handoff: HandoffWish::default(),
         tools,
         yard: None,
     };

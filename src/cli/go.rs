@@ -1,13 +1,14 @@
 //! `flower go`: the whole chain, on a workspace of the user's.
 
 use std::io::{BufRead, IsTerminal, Write};
+use std::num::NonZeroU64;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::args::{Global, GoArgs};
-use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
+use super::assemble::{Extras, HandoffWish, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
 use super::fence::{Fenced, Site};
 use super::isolate::{self, Desk};
@@ -30,6 +31,7 @@ pub(super) struct Chain {
     pub(super) max_asks: Option<u32>,
     /// Nothing means the settings' time; zero means that nobody is there.
     pub(super) ask_timeout: Option<Duration>,
+    pub(super) handoff: HandoffWish,
     pub(super) tools: Fenced,
     /// Where subagents of a marked kind get worktrees.
     pub(super) yard: Option<Arc<Yard>>,
@@ -75,6 +77,7 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
         workbench,
         model: Model { endpoint, choice: house.choice() },
         max_asks: u32::try_from(args.asks).ok(),
+        handoff: HandoffWish { window: args.window.map(NonZeroU64::get), off: args.no_handoff },
         ask_timeout: args.timeout.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
         tools,
         yard,
@@ -154,6 +157,8 @@ async fn run_chain(
         channel: Some(channel.clone()),
         sink,
         limits: limits(global),
+        wait_for_reset: !global.no_limit_wait,
+        handoff: chain.handoff,
         tools: chain.tools,
         yard: chain.yard,
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use super::args::{Global, OnceArgs};
-use super::assemble::{Extras, House, Model, Place, limits, tell_notices};
+use super::assemble::{Extras, HandoffWish, House, Model, Place, limits, tell_notices};
 use super::exit::{self, Ending, Refusal};
 use super::fence::Site;
 use super::output::{Audience, Output, complain};
@@ -58,6 +58,8 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             channel: None,
             sink: output.sink(),
             limits: limits(global),
+            handoff: HandoffWish::default(),
+            wait_for_reset: !global.no_limit_wait,
             tools,
             yard: None,
         };

@@ -1,6 +1,7 @@
 //! The person at the other end of stdin.
 //!
-//! On a terminal a line answers the pending question, or goes to the inbox where nothing was asked. A pipe
+//! On a terminal a line answers the pending question, or goes to the inbox where nothing was asked; an empty
+//! line ends a wait. A pipe
 //! is a list of answers: a line is read when a question is asked, so that answers that were written
 //! beforehand meet their questions. The end of the input means that nobody is there.
 
@@ -28,6 +29,8 @@ fn converse(channel: &Channel) {
     while let Some(line) = next_line() {
         match channel.pending().into_iter().next() {
             Some(ask) => answer(channel, &ask, &line),
+            // Enter alone: whatever is being waited for is tried now.
+            None if line.is_empty() => channel.hurry(),
             None => {
                 channel.send(&line);
             }

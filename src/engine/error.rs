@@ -32,6 +32,11 @@ pub enum Fault {
     BadRequest,
     /// The conversation is longer than the model's window.
     Overflow,
+    /// The conversation has reached the size at which its host wants it to end ([`full_at`]), at a
+    /// message boundary and with everything recorded.
+    ///
+    /// [`full_at`]: super::Opening::full_at
+    Full,
     /// No credit, or a spending limit was reached; waiting does not help.
     NoCredit,
     /// Too many requests (429).
@@ -94,7 +99,7 @@ impl Fault {
             | Fault::Overloaded { retry_after }
             | Fault::Server { retry_after } => Remedy::Retry { after: *retry_after },
             Fault::Network | Fault::Timeout | Fault::Protocol => Remedy::Retry { after: None },
-            Fault::Overflow => Remedy::HandOff,
+            Fault::Overflow | Fault::Full => Remedy::HandOff,
             Fault::Credentials
             | Fault::Refused
             | Fault::NotFound

@@ -8,6 +8,7 @@ pub mod native;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -67,6 +68,9 @@ pub struct Opening {
     pub max_turns: Option<u32>,
     /// Most money in US dollars, subagents included; nothing means no limit.
     pub budget_usd: Option<f64>,
+    /// From how many tokens on the main thread makes no further request of a turn; nothing means no limit.
+    /// A turn that has come to its end is not touched by it.
+    pub full_at: Option<u64>,
     /// Environment of every tool, complete: nothing else is inherited.
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// What tools may reach.
@@ -243,6 +247,10 @@ pub trait Host: Send + Sync {
     /// and did not refuse. Gives one line about what became of its place, for the end of its report. Not
     /// called where the turn is dropped: then the host must look after its places by itself.
     async fn leave(&self, agent_id: &str) -> Option<String>;
+    /// Asked when a request of a subagent failed, before the subagent does: true, after a wait, where the
+    /// request should be made again. `failures` counts those in a row, from 1; `since` is the first of them.
+    /// (What befalls the main thread is an error of the turn, and the host's in any case.)
+    async fn outlast(&self, error: &EngineError, failures: u32, since: Instant) -> bool;
     /// Runs a host tool.
     async fn call_tool(&self, call: &ToolCall) -> ToolResult;
     /// Commits entries before the turn goes on.

@@ -93,6 +93,21 @@ pub enum Event {
     Mail { id: String, state: String, text: String, amended: String },
     /// The step is tried again.
     Retry { step: String, attempt: u32, text: String },
+    /// The endpoint cannot be reached (offline), or can again (online). `address` is `host:port`.
+    Network { state: String, address: String, text: String },
+    /// A conversation becomes full: near, writing, done. Sizes in tokens; `at` is where it is handed over.
+    /// With `done`, `path` is the paper's file or empty, and `sections` holds its parts; `degraded` means
+    /// that nobody could write it.
+    Handoff {
+        phase: String,
+        step: String,
+        context: u64,
+        window: u64,
+        at: u64,
+        degraded: bool,
+        path: String,
+        sections: Value,
+    },
     /// A step begins; `index` counts from 1.
     Step { name: String, index: usize, total: usize, resumed: bool, woke: u64 },
     /// A judge has spoken: achieved, not_yet, unreachable, or unclear.

@@ -70,6 +70,8 @@ struct Inner {
     state: Mutex<State>,
     /// A question was asked, or the channel was closed.
     news: Notify,
+    /// The person does not want to wait any longer.
+    hurry: Notify,
 }
 
 impl Channel {
@@ -90,7 +92,18 @@ impl Channel {
             },
             state: Mutex::new(State { max_asks: options.max_asks, ..State::default() }),
             news: Notify::new(),
+            hurry: Notify::new(),
         }))
+    }
+
+    /// Ends every wait that is going on now; where nothing waits, nothing happens.
+    pub fn hurry(&self) {
+        self.0.hurry.notify_waiters();
+    }
+
+    /// Until the person says that waiting has taken long enough.
+    pub async fn hurried(&self) {
+        self.0.hurry.notified().await;
     }
 
     /// Asks for the model, within the quota, and waits. There is always an answer, never an error.

@@ -41,6 +41,7 @@ prompts! {
     MISSING_SECTIONS = "missing_sections";
     INTERRUPT = "interrupt";
     RESUME = "resume";
+    HANDOFF = "handoff";
     ORACLE_QUESTION = "oracle_question";
 }
 
@@ -112,6 +113,11 @@ pub fn resume(language: Language) -> String {
     RESUME.render(language, context! {})
 }
 
+/// Asks a session whose context is nearly full for a handoff; both numbers are tokens.
+pub fn handoff(language: Language, context: u64, window: u64) -> String {
+    HANDOFF.render(language, context! { context, window })
+}
+
 /// To a reply that lacks sections; `missing` are their names.
 pub fn missing_sections(language: Language, missing: &[String]) -> String {
     MISSING_SECTIONS.render(language, context! { missing => missing.join(", ") })
@@ -132,7 +138,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::document::{Brief, Goal, Verdict, VerdictState};
+    use crate::document::{Brief, Goal, Handoff, Verdict, VerdictState};
 
     fn placeholders(source: &str) -> BTreeSet<&str> {
         let parts = source.split('{').skip(1).filter(|part| part.starts_with(['%', ' ']));
@@ -182,6 +188,7 @@ mod tests {
                 wake_work(language, "", None),
                 clarify_resumed(language, ""),
                 resume(language),
+                handoff(language, 150_000, 200_000),
             ];
             for text in rest {
                 assert!(
@@ -198,6 +205,10 @@ mod tests {
         for language in Language::ALL {
             let brief = Brief::parse(CLARIFIER.source(language));
             assert!(brief.complete(), "{brief:?}");
+            let handoff = Handoff::parse(HANDOFF.source(language));
+            let parts =
+                [handoff.doing, handoff.decided, handoff.dead_ends, handoff.next, handoff.scene];
+            assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
             let source = GOAL_SETTING.source(language);
             let goal = Goal::parse(source);
             assert!(goal.complete(), "{goal:?}");

@@ -2,22 +2,24 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::host::StepHost;
+use super::handoff::HandoffPolicy;
+use super::host::{NearlyFull, StepHost};
+use super::limit::{Limits, least};
 use super::manifest::Manifest;
-use super::patience::Patience;
+use super::outlast::{GaveUp, Streak, Waiting};
+use super::patience::Resilience;
 use super::place::Places;
 use super::record::{RecordError, RunFolder};
 use super::session;
 use super::step::StepResult;
 use crate::engine::{
-    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Limit,
-    Opening, TurnEnd,
+    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Opening,
+    Remedy, TurnEnd,
 };
-use crate::event::{Event, Sink};
+use crate::event::Sink;
 use crate::guard::{Rules, SpillRule};
 use crate::human::{self, Channel};
 use crate::language::Language;
@@ -25,6 +27,7 @@ use crate::role::{Role, prompt};
 use crate::sandbox::{Ground, Reach};
 use crate::store::SessionStore;
 use crate::transcript::{SessionKey, new_id, project_key};
+use crate::wire::Door;
 use crate::workbench::Workbench;
 use crate::worktree::Yard;
 
@@ -46,25 +49,18 @@ pub struct Parts {
     pub sink: Sink,
     /// The person's language.
     pub language: Language,
-    /// Waits between attempts.
-    pub patience: Patience,
+    /// What failures are outlived.
+    pub resilience: Resilience,
+    /// When a step moves to a fresh session.
+    pub handoff: HandoffPolicy,
+    /// What must be reachable for the engine to work; nothing where that cannot be asked.
+    pub door: Option<Door>,
     /// Environment of the agent's tools, complete.
     pub tool_environment: Vec<(std::ffi::OsString, std::ffi::OsString)>,
     /// Where subagents of a marked kind get worktrees; nothing where no kind is marked.
     pub yard: Option<Arc<Yard>>,
     /// What tools may reach; nothing where they are not fenced.
     pub ground: Option<Ground>,
-}
-
-/// Limits of the whole run: subagents, judge and retries count.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    /// US dollars.
-    pub budget_usd: Option<f64>,
-    /// Replies of the model on main threads.
-    pub max_turns: Option<u32>,
-    /// From the start of the run.
-    pub max_time: Option<Duration>,
 }
 
 /// What one step is to do.
@@ -99,10 +95,11 @@ pub enum Session {
 /// Runs steps and keeps the books.
 pub struct Runtime {
     pub(super) parts: Parts,
-    manifest: Manifest,
-    limits: Limits,
-    started: Instant,
+    pub(super) manifest: Manifest,
+    pub(super) limits: Limits,
+    pub(super) started: Instant,
     project: String,
+    pub(super) waiting: Arc<Waiting>,
 }
 
 impl Runtime {
@@ -112,6 +109,13 @@ impl Runtime {
             manifest: Manifest::open(&parts.folder)?,
             project: project_key(&parts.workspace),
             started: Instant::now(),
+            waiting: Arc::new(Waiting {
+                resilience: parts.resilience.clone(),
+                door: parts.door.clone(),
+                channel: parts.channel.clone(),
+                sink: parts.sink.clone(),
+                language: parts.language,
+            }),
             limits,
             parts,
         })
@@ -141,7 +145,7 @@ impl Runtime {
     /// the record could not be written.
     pub async fn run(&self, assignment: Assignment<'_>) -> Result<StepResult, RecordError> {
         let mut result = self.manifest.begin(&assignment.label);
-        let key = match &assignment.session {
+        let mut key = match &assignment.session {
             Session::New => SessionKey::main(&self.project, new_id()),
             Session::Resume(id) => SessionKey::main(&self.project, id),
             Session::Fork(id) => self.fork(id).await?,
@@ -150,7 +154,7 @@ impl Runtime {
         result.session_id = Some(key.session.clone());
         self.manifest.note(&result);
         (assignment.on_session)(&key.session);
-        match self.attempts(&assignment, &key, &mut result).await {
+        match self.attempts(&assignment, &mut key, &mut result).await {
             Ok(end) => {
                 result.ok = true;
                 result.text = end.text;
@@ -186,41 +190,42 @@ impl Runtime {
     async fn attempts(
         &self,
         assignment: &Assignment<'_>,
-        key: &SessionKey,
+        key: &mut SessionKey,
         result: &mut StepResult,
     ) -> Result<TurnEnd, EngineError> {
+        let mut lost = 0;
         let mut words = assignment.prompt.clone();
+        let mut streak = Streak::default();
         loop {
             result.attempts += 1;
-            let error = match self.attempt(assignment, key, &words, result).await {
+            let turns = result.num_turns;
+            let mut error = match self.attempt(assignment, key, &words, result).await {
                 Ok(end) => return Ok(end),
                 Err(error) => self.in_words_of_the_run(error),
             };
+            if error.fault.remedy() == Remedy::HandOff && self.parts.handoff.enabled {
+                // A fresh session is no second attempt.
+                result.attempts -= 1;
+                self.hand_over(assignment, key, result, &error, &mut lost).await?;
+                continue;
+            }
             result.errors.push(error.message.clone());
-            let Some(wait) = self.parts.patience.wait(&error.fault.remedy(), result.attempts)
-            else {
-                return Err(error);
-            };
-            self.parts.sink.tell(Event::Retry {
-                step: assignment.label.clone(),
-                attempt: result.attempts + 1,
-                text: self.parts.language.text(
-                    "runtime.retry",
-                    &[
-                        ("reason", &error.message),
-                        ("seconds", &format!("{:.0}", wait.as_secs_f64())),
-                    ],
-                ),
-            });
-            self.in_time(tokio::time::sleep(wait)).await?;
+            if result.num_turns > turns {
+                // A run of days meets many failures; only those in a row say that nothing works any more.
+                streak = Streak::default();
+            }
+            let waited = self.waiting.outlast(&assignment.label, &error, &mut streak);
+            match self.in_time(waited).await? {
+                Ok(()) => {}
+                Err(GaveUp::Hopeless) => return Err(error),
+                Err(GaveUp::Offline(text)) => {
+                    error.message = format!("{} | {text}", error.message);
+                    return Err(error);
+                }
+            }
             // What the model had finished saying is stored; the rest of the step goes on from there.
-            words = prompt::resume(self.prompt_language());
+            words = prompt::resume(self.paper_language());
         }
-    }
-
-    /// The workbench's, in which all that a model reads there was begun; without one the person's.
-    fn prompt_language(&self) -> Language {
-        self.parts.workbench.as_ref().map_or(self.parts.language, |workbench| workbench.language())
     }
 
     /// One conversation from opening to its end.
@@ -235,7 +240,17 @@ impl Runtime {
         let stored = self.parts.store.load(key).await.map_err(store_failed)?.unwrap_or_default();
         let resume = stored.iter().any(|entry| matches!(entry.kind.as_str(), "user" | "assistant"));
         // A first attempt that failed before anything was stored says what it wanted to say.
-        let words = if resume { words } else { &assignment.prompt };
+        let first = match session::inheritance(&stored) {
+            // A run that goes on with a session in which nothing was said yet has words of its own.
+            Some(paper) if matches!(&assignment.session, Session::Resume(id) if *id == key.session) =>
+            {
+                format!("{}\n\n{}", self.takeover(&paper), assignment.prompt)
+            }
+            Some(paper) => self.takeover(&paper),
+            None => assignment.prompt.clone(),
+        };
+        let anew = self.takeover_anew(&stored);
+        let words = if resume { anew.as_deref().unwrap_or(words) } else { &first };
         let desk = self.parts.workbench.as_deref().filter(|_| assignment.role.workbench_index);
         if let Some(desk) = desk {
             desk.refresh_index().map_err(|e| EngineError::new(Fault::Store, e.to_string()))?;
@@ -268,59 +283,7 @@ impl Runtime {
         self.in_time(booked.conversation.turn(&prompt)).await?
     }
 
-    /// What the user's limits leave; an error where nothing is left. Asked before a prompt is recorded.
-    fn within_limits(&self) -> Result<(), EngineError> {
-        let (spent, turns) = self.manifest.spent();
-        if self.limits.max_turns.is_some_and(|most| turns >= most) {
-            return Err(self.limit(Limit::Turns));
-        }
-        if self.limits.budget_usd.is_some_and(|budget| spent >= budget) {
-            return Err(self.limit(Limit::Budget));
-        }
-        Ok(())
-    }
-
-    /// The engine knows what was left for one conversation; the user is told the limit of the run.
-    fn in_words_of_the_run(&self, error: EngineError) -> EngineError {
-        let (_, turns) = self.manifest.spent();
-        match error.fault {
-            Fault::Limit(Limit::Turns)
-                if self.limits.max_turns.is_some_and(|most| turns >= most) =>
-            {
-                self.limit(Limit::Turns)
-            }
-            Fault::Limit(Limit::Budget) if self.limits.budget_usd.is_some() => {
-                self.limit(Limit::Budget)
-            }
-            _ => error,
-        }
-    }
-
-    fn limit(&self, limit: Limit) -> EngineError {
-        let language = self.parts.language;
-        let text = match limit {
-            Limit::Time => language.text("runtime.out_of_time", &[]),
-            Limit::Turns => {
-                let most = self.limits.max_turns.unwrap_or_default().to_string();
-                language.text("runtime.out_of_turns", &[("turns", &most)])
-            }
-            Limit::Budget => {
-                let budget = format!("${:.2}", self.limits.budget_usd.unwrap_or_default());
-                language.text("runtime.out_of_budget", &[("budget", &budget)])
-            }
-        };
-        EngineError::new(Fault::Limit(limit), text)
-    }
-
-    /// Waits for something, but no longer than the run may last.
-    async fn in_time<T>(&self, work: impl Future<Output = T>) -> Result<T, EngineError> {
-        let Some(limit) = self.limits.max_time else { return Ok(work.await) };
-        tokio::time::timeout_at(self.started + limit, work)
-            .await
-            .map_err(|_| self.limit(Limit::Time))
-    }
-
-    fn host(&self, assignment: &Assignment<'_>) -> StepHost {
+    pub(super) fn host(&self, assignment: &Assignment<'_>) -> StepHost {
         let role = assignment.role;
         let spill = self.parts.workbench.as_ref().map(|workbench| SpillRule {
             threshold: SpillRule::THRESHOLD,
@@ -346,6 +309,9 @@ impl Runtime {
             channel: self.parts.channel.clone(),
             spill,
             sink: self.parts.sink.clone(),
+            step: assignment.label.clone(),
+            waiting: Arc::clone(&self.waiting),
+            nearly_full: NearlyFull::new(&self.parts.handoff, &assignment.label),
             workspace: self.folder_of(assignment).to_owned(),
             places: Places::new(
                 self.parts.yard.clone(),
@@ -355,7 +321,7 @@ impl Runtime {
         }
     }
 
-    fn opening(
+    pub(super) fn opening(
         &self,
         assignment: &Assignment<'_>,
         key: &SessionKey,
@@ -378,6 +344,7 @@ impl Runtime {
                 role.limits.turns,
                 self.limits.max_turns.map(|n| n.saturating_sub(turns)),
             ),
+            full_at: self.parts.handoff.enabled.then(|| self.parts.handoff.at()),
             budget_usd: self.limits.budget_usd.map(|usd| (usd - spent).max(0.0)),
             tool_environment: self.parts.tool_environment.clone(),
             fences: Fences::default(),
@@ -426,10 +393,10 @@ impl Runtime {
 
 /// A conversation whose consumption is booked when it ends, however it ends: a turn that a signal or the
 /// time limit cuts off is paid for all the same.
-struct Booked<'a> {
-    conversation: Box<dyn Conversation>,
-    manifest: &'a Manifest,
-    result: &'a mut StepResult,
+pub(super) struct Booked<'a> {
+    pub(super) conversation: Box<dyn Conversation>,
+    pub(super) manifest: &'a Manifest,
+    pub(super) result: &'a mut StepResult,
 }
 
 impl Drop for Booked<'_> {
@@ -453,13 +420,6 @@ fn definition(worker: &crate::role::Worker) -> AgentDefinition {
     }
 }
 
-fn least(one: Option<u32>, other: Option<u32>) -> Option<u32> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.min(other)),
-        (one, other) => one.or(other),
-    }
-}
-
-fn store_failed(error: impl std::fmt::Display) -> EngineError {
+pub(super) fn store_failed(error: impl std::fmt::Display) -> EngineError {
     EngineError::new(Fault::Store, error.to_string())
 }

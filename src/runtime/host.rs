@@ -1,13 +1,19 @@
 //! What stands between an engine and the world: rules, spill, the person, the record.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use async_trait::async_trait;
+use serde_json::{Map, Value};
 
+use super::handoff::HandoffPolicy;
+use super::outlast::{Streak, Waiting};
 use super::place::Places;
 use crate::context;
-use crate::engine::{AgentPlace, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult};
+use crate::engine::{
+    AgentPlace, EngineError, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult,
+};
 use crate::event::{Event, Sink};
 use crate::guard::{self, Call, Decision, Rules, SpillRule, Thread};
 use crate::human::Channel;
@@ -26,6 +32,46 @@ pub(super) struct StepHost {
     /// Where relative paths of tool inputs begin.
     pub(super) workspace: PathBuf,
     pub(super) places: Places,
+    /// The row that waits belong to.
+    pub(super) step: String,
+    pub(super) waiting: Arc<Waiting>,
+    pub(super) nearly_full: NearlyFull,
+}
+
+/// Announces once that a conversation will soon be handed over.
+pub(super) struct NearlyFull {
+    from: u64,
+    event: Mutex<Option<Event>>,
+}
+
+impl NearlyFull {
+    /// For one conversation of a step.
+    pub(super) fn new(policy: &HandoffPolicy, step: &str) -> Self {
+        let event = policy.enabled.then(|| Event::Handoff {
+            phase: "near".to_owned(),
+            step: step.to_owned(),
+            context: 0,
+            window: policy.window,
+            at: policy.at(),
+            degraded: false,
+            path: String::new(),
+            sections: Value::Object(Map::new()),
+        });
+        Self { from: policy.warn_at(), event: Mutex::new(event) }
+    }
+
+    /// The announcement, the first time that the main thread is so large.
+    fn notice(&self, news: &Event) -> Option<Event> {
+        let Event::Text { context: Some(now), speaker, .. } = news else { return None };
+        if *now < self.from || !speaker.is_main() {
+            return None;
+        }
+        let mut event = self.event.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        if let Event::Handoff { context, .. } = &mut event {
+            *context = *now;
+        }
+        Some(event)
+    }
 }
 
 impl StepHost {
@@ -93,6 +139,11 @@ impl Host for StepHost {
         self.places.take_back(agent_id).await
     }
 
+    async fn outlast(&self, error: &EngineError, failures: u32, since: Instant) -> bool {
+        let mut streak = Streak::of(failures.saturating_sub(1), since.into());
+        self.waiting.outlast(&self.step, error, &mut streak).await.is_ok()
+    }
+
     async fn call_tool(&self, call: &ToolCall) -> ToolResult {
         let Some(channel) = &self.channel else {
             return ToolResult::error("Nobody can be asked in this run.");
@@ -113,6 +164,10 @@ impl Host for StepHost {
     }
 
     fn tell(&self, event: Event) {
+        let notice = self.nearly_full.notice(&event);
         self.sink.tell(event);
+        if let Some(notice) = notice {
+            self.sink.tell(notice);
+        }
     }
 }

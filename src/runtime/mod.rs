@@ -5,20 +5,26 @@
 //! writes down what happened: `manifest.json` for what was done, `lineage.json` for what to go on with.
 
 mod attempt;
+mod handoff;
 mod host;
 mod lease;
+mod limit;
 mod lineage;
 mod manifest;
+mod outlast;
 mod patience;
 mod place;
 mod record;
 mod session;
 mod step;
+mod takeover;
 
-pub use attempt::{Assignment, Limits, Parts, Runtime, Session};
+pub use attempt::{Assignment, Parts, Runtime, Session};
+pub use handoff::{Calibration, HandoffPolicy};
 pub use lease::Leases;
+pub use limit::Limits;
 pub use lineage::{Lineage, LineageState, fingerprint};
 pub use manifest::Manifest;
-pub use patience::Patience;
+pub use patience::Resilience;
 pub use record::{RecordError, RunFolder};
 pub use step::StepResult;

@@ -4,6 +4,7 @@
 //! of a long conversation stays good. What changed since is told in the newest prompt.
 
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -11,6 +12,38 @@ use crate::transcript::{Entry, EntryError, SessionKey};
 
 /// The `type` of the entry that holds them. It has no uuid and stands outside the chain.
 const KIND: &str = "flower-instructions";
+
+/// The `type` of the entry that begins a session which takes over from another.
+const INHERITANCE: &str = "flower-handoff";
+
+/// What a session got from the one before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Inheritance {
+    /// The file, which a person may have changed meanwhile.
+    pub(super) path: Option<PathBuf>,
+    /// The paper as it was written.
+    pub(super) text: String,
+}
+
+/// The entry that keeps the inheritance; stored before anything is said, so that a kill in between does
+/// not lose it.
+pub(super) fn bequeath(
+    heir: &SessionKey,
+    from: &str,
+    path: Option<&Path>,
+    text: &str,
+) -> Result<Entry, EntryError> {
+    let row = json!({
+        "type": INHERITANCE, "sessionId": heir.session, "from": from, "path": path, "text": text,
+    });
+    Entry::parse(row.to_string())
+}
+
+/// What the session inherited, if it took over from another.
+pub(super) fn inheritance(record: &[Entry]) -> Option<Inheritance> {
+    let entry = record.iter().find(|entry| entry.kind == INHERITANCE)?;
+    Some(Inheritance { path: entry.string("path").map(PathBuf::from), text: entry.string("text")? })
+}
 
 /// The role's instructions and the workbench's index.
 pub(super) fn compose(role: &str, index: Option<&str>) -> String {
@@ -74,6 +107,17 @@ mod tests {
         let record = [entry(&key, &text).unwrap()];
         assert_eq!(instructions(&record).as_deref(), Some(text.as_str()));
         assert!(record[0].uuid.is_none());
+    }
+
+    #[test]
+    fn an_inheritance_is_found_again() {
+        let key = SessionKey::main("p", "s");
+        let record = [bequeath(&key, "old", Some(Path::new("/n/h.md")), "text").unwrap()];
+        let path = Some(PathBuf::from("/n/h.md"));
+        assert_eq!(inheritance(&record), Some(Inheritance { path, text: "text".into() }));
+        let record = [bequeath(&key, "old", None, "text").unwrap()];
+        assert_eq!(inheritance(&record).unwrap().path, None);
+        assert_eq!(inheritance(&[]), None);
     }
 
     #[test]

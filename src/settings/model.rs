@@ -185,10 +185,9 @@ impl Settings {
         self.non_empty("CLAUDE_CODE_EFFORT_LEVEL")
     }
 
-    /// The context window in tokens: `FLOWER_WINDOW`, else the table's.
-    pub fn window(&self, model: &str) -> u64 {
-        let set = self.non_empty("FLOWER_WINDOW").and_then(read_count);
-        set.unwrap_or_else(|| self.models().window(model))
+    /// The context window in tokens that the user has set: `FLOWER_WINDOW`.
+    pub fn chosen_window(&self) -> Option<u64> {
+        self.non_empty("FLOWER_WINDOW").and_then(read_count)
     }
 
     /// `opus`, `sonnet` and `haiku` become `ANTHROPIC_DEFAULT_…_MODEL` or the table's default; `opus[1m]`
@@ -303,13 +302,13 @@ mod tests {
     }
 
     #[test]
-    fn the_window_is_the_persons_then_the_tables() {
+    fn a_window_that_a_person_sets_is_a_positive_number() {
         let home = Home::new();
-        assert_eq!(home.resolve().window("claude-haiku-4-5"), 200_000);
+        assert_eq!(home.resolve().chosen_window(), None);
         let home = home.with("FLOWER_WINDOW", "64000");
-        assert_eq!(home.resolve().window("claude-haiku-4-5"), 64_000);
+        assert_eq!(home.resolve().chosen_window(), Some(64_000));
         let home = home.with("FLOWER_WINDOW", "-1");
-        assert_eq!(home.resolve().window("claude-opus-5-5"), 1_000_000);
+        assert_eq!(home.resolve().chosen_window(), None);
         assert_eq!(home.resolve().warnings()[0].key, "settings.bad_number");
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use regex::Regex;
 
+use super::reset::time_to_reset;
 use crate::transcript::{RawObject, Usage};
 
 /// Kinds of failure, as far as the wire can tell them apart.
@@ -105,13 +106,21 @@ impl WireError {
         let message = format!("the model endpoint broke off its reply ({kind}): {text}");
         let mut error = Self::new(judge(None, error_type.as_deref(), &text), message);
         error.error_type = error_type;
+        error.retry_after = error.reset_in_words();
         error
+    }
+
+    /// When a usage limit ends, where only the sentence says so.
+    fn reset_in_words(&self) -> Option<Duration> {
+        let limited = self.failure == Failure::RateLimited;
+        let local = jiff::tz::TimeZone::system();
+        limited.then(|| time_to_reset(&self.message, jiff::Timestamp::now(), &local)).flatten()
     }
 
     /// Adds what the headers say. A server that asks not to be tried again is obeyed, except where it
     /// only means "not before the time I gave".
     pub fn with_hints(mut self, retry_after: Option<Duration>, should_retry: Option<bool>) -> Self {
-        self.retry_after = retry_after;
+        self.retry_after = retry_after.or_else(|| self.reset_in_words());
         self.should_retry = should_retry;
         match (should_retry, self.failure) {
             (Some(false), Failure::Server | Failure::Overloaded) => self.failure = Failure::Refused,
@@ -324,6 +333,18 @@ mod tests {
         }
         let rate = answer(429, "rate_limit_error", "This request would exceed your rate limit");
         assert_eq!(rate.failure, Failure::RateLimited);
+    }
+
+    #[test]
+    fn the_end_of_a_usage_limit_is_read_from_words_where_no_header_tells_it() {
+        let words = "You've hit your session limit · resets 4:10am (UTC)";
+        let error = answer(429, "rate_limit_error", words).with_hints(None, None);
+        let wait = error.retry_after.unwrap();
+        assert!(wait <= Duration::from_secs(24 * 3600), "{wait:?}");
+        let told = Some(Duration::from_secs(7));
+        assert_eq!(answer(429, "x", words).with_hints(told, None).retry_after, told);
+        let other = answer(500, "api_error", "the counter resets 4am").with_hints(None, None);
+        assert_eq!(other.retry_after, None);
     }
 
     #[test]

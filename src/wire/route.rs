@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Once;
 use std::time::Duration;
 
+use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::{Certificate, NoProxy, Proxy, Url, redirect};
 
 use super::error::{Failure, WireError};
@@ -31,6 +32,15 @@ impl std::fmt::Debug for Proxies {
 }
 
 impl Proxies {
+    /// The host that a request to this address really goes to first, as an address; the same exceptions
+    /// hold as for requests.
+    pub(super) fn way_to(&self, url: &Url) -> Option<String> {
+        let proxy = self.address_for(url)?;
+        let matcher = Matcher::builder().all(proxy.to_owned()).no(self.exceptions()).build();
+        let intercepted = matcher.intercept(&url.as_str().parse().ok()?)?;
+        Some(intercepted.uri().to_string())
+    }
+
     /// The proxy for this address, if any.
     fn address_for(&self, url: &Url) -> Option<&str> {
         let special = if url.scheme() == "https" { &self.https } else { &self.http };

@@ -29,6 +29,13 @@ pub(super) fn move_all(files: &[PathBuf], archive: &Path, stamp: &str) -> io::Re
     Ok(moved.into_iter().map(|(_, target)| target).collect())
 }
 
+/// Moves one file to `target`, or to a name with a number behind it where that is taken.
+pub(super) fn move_to(file: &Path, target: &Path) -> io::Result<()> {
+    let folder = target.parent().unwrap_or(target);
+    fs::create_dir_all(folder).map_err(at(folder))?;
+    move_one(file, &free_place(folder, target)).map_err(at(file))
+}
+
 /// Makes `<stamp>`, or `<stamp>-2` and so on; two processes never get the same one.
 fn new_folder(archive: &Path, stamp: &str) -> io::Result<PathBuf> {
     fs::create_dir_all(archive).map_err(at(archive))?;

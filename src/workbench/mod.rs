@@ -184,6 +184,27 @@ impl Workbench {
         Ok(path)
     }
 
+    /// Where a step's newest handoff lies; the name is made safe for every file system.
+    pub fn handoff_path(&self, step: &str) -> PathBuf {
+        self.notes().join(self.names.handoff(step))
+    }
+
+    /// Writes a step's handoff; an older one goes to the archive first, as `<step>-<stamp>.md`, or with a
+    /// number where that exists. Gives the file.
+    ///
+    /// # Errors
+    /// Where the older one cannot be moved or the new one not be written.
+    pub fn keep_handoff(&self, step: &str, text: &str, stamp: &str) -> io::Result<PathBuf> {
+        let path = self.handoff_path(step);
+        if std::fs::symlink_metadata(&path).is_ok() {
+            let name = format!("{}-{stamp}.md", place::safe(step));
+            archive::move_to(&path, &self.notes().join(self.names.old_handoffs()).join(name))?;
+        }
+        std::fs::create_dir_all(self.notes()).map_err(at(&self.notes()))?;
+        file::write_if_changed(&path, text)?;
+        Ok(path)
+    }
+
     /// Moves brief, goal and the `extra` files into a new folder `notes/archive/<stamp>`, or
     /// `<stamp>-2` and so on where that exists. Nothing is overwritten or deleted; what is not there is
     /// passed over. Gives the new places.
@@ -297,6 +318,21 @@ mod tests {
             let error = bench.write_spill(name, "x").unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{name}");
         }
+    }
+
+    #[test]
+    fn a_new_handoff_puts_the_old_one_aside() {
+        let (_folder, bench) = desk();
+        let stamp = "20260101-000000";
+        for text in ["1", "2", "3"] {
+            let path = bench.keep_handoff("work/a", text, stamp).unwrap();
+            assert_eq!(path, bench.notes().join("handoff-worka.md"));
+            assert_eq!(fs::read_to_string(path).unwrap(), text);
+        }
+        let archive = bench.notes().join("archive/handoff");
+        assert_eq!(fs::read_to_string(archive.join("worka-20260101-000000.md")).unwrap(), "1");
+        assert_eq!(fs::read_to_string(archive.join("worka-20260101-000000-2.md")).unwrap(), "2");
+        assert!(bench.handoff_path("::").ends_with("handoff-step.md"));
     }
 
     #[test]

@@ -56,12 +56,35 @@ impl Names {
         }
     }
 
+    pub(super) fn handoff(self, step: &str) -> String {
+        match self {
+            Names::Plain => format!("handoff-{}.md", safe(step)),
+            Names::Reference => format!("交接-{}.md", safe(step)),
+        }
+    }
+
+    /// Below the notes.
+    pub(super) fn old_handoffs(self) -> &'static str {
+        match self {
+            Names::Plain => "archive/handoff",
+            Names::Reference => "archive/交接",
+        }
+    }
+
     pub(super) fn questions(self) -> &'static str {
         match self {
             Names::Plain => "questions.md",
             Names::Reference => "问答记录.md",
         }
     }
+}
+
+/// A step's name as a part of a file's (core.md H-17).
+pub(super) fn safe(step: &str) -> String {
+    let fits = |c: &char| !c.is_control() && !r#"/\:*?"<>|"#.contains(*c);
+    let name: String = step.chars().filter(fits).collect();
+    let name = name.trim().trim_start_matches('.');
+    if name.is_empty() { "step".to_owned() } else { name.to_owned() }
 }
 
 /// The language that stands in the workbench; where none does, it is fixed now. Of two processes that

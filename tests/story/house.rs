@@ -71,7 +71,15 @@ impl House {
     /// flower itself, with short waits.
     pub(crate) fn flower(&self, words: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_flower"));
-        command.args(words).env("FLOWER_RETRY_BASE", "0.01").env("FLOWER_RETRY_MAX", "0.02");
+        command.args(words);
+        for (wait, seconds) in [
+            ("FLOWER_RETRY_BASE", "0.01"),
+            ("FLOWER_RETRY_MAX", "0.02"),
+            ("FLOWER_PROBE_INTERVAL", "0.05"),
+            ("FLOWER_MAX_OFFLINE", "0.5"),
+        ] {
+            command.env(wait, seconds);
+        }
         command
     }
 
@@ -101,8 +109,13 @@ impl House {
         let log = self
             .home
             .join(format!("gate-{}.jsonl", std::fs::read_dir(&self.home).unwrap().count()));
+        self.gate_at("127.0.0.1:0", cassette, log)
+    }
+
+    /// A gate at an address that is known before it listens.
+    pub(crate) fn gate_at(&self, address: &str, cassette: &Path, log: PathBuf) -> Gate {
         let mut child = self
-            .flower(&["gate", "--listen", "127.0.0.1:0", "--replay"])
+            .flower(&["gate", "--listen", address, "--replay"])
             .arg(cassette)
             .arg("--log")
             .arg(&log)

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Instant;
 
+use serde_json::Value;
 use unicode_width::UnicodeWidthStr;
 
 use super::super::limits::hit_text;
@@ -97,7 +98,19 @@ impl Renderer {
                 let said = self.language.text(&format!("cli.mail_{state}"), &[("text", text)]);
                 self.paragraph("+ ", &said, Style::Green)
             }
-            Event::Retry { text, .. } => self.paragraph("~ ", text, Style::Yellow),
+            Event::Retry { text, .. } | Event::Network { text, .. } => {
+                self.paragraph("~ ", text, Style::Yellow)
+            }
+            Event::Handoff { phase, context, window, at, .. } if phase != "done" => {
+                let (context, window, at) = (short(*context), short(*window), short(*at));
+                let values: [(&str, &str); 3] =
+                    [("context", &context), ("window", &window), ("at", &at)];
+                let text = self.language.text(&format!("cli.handoff_{phase}"), &values);
+                self.paragraph("# ", &text, Style::Yellow)
+            }
+            Event::Handoff { degraded, path, sections, .. } => {
+                self.handed_over(*degraded, path, sections)
+            }
             Event::Verdict { round, state, reason, failed } => {
                 self.verdict(*round, state, reason, failed)
             }
@@ -256,6 +269,33 @@ impl Renderer {
         for item in failed {
             out.push_str(&self.lines(item, "    - ", "      ", Style::Plain));
         }
+        out
+    }
+
+    fn handed_over(&mut self, degraded: bool, path: &str, sections: &Value) -> String {
+        let say = |key: &str| self.language.text(key, &[]);
+        let mut out = self.paragraph("# ", &say("cli.handoff_done"), Style::Magenta);
+        if degraded {
+            out.push_str(&self.paragraph("! ", &say("cli.handoff_degraded"), Style::Red));
+        }
+        for (name, title) in [
+            ("doing", "document.doing"),
+            ("decided", "document.decided"),
+            ("deadends", "document.dead_ends"),
+            ("next", "document.next"),
+        ] {
+            let body = sections[name].as_str().unwrap_or_default();
+            if !body.is_empty() {
+                out.push_str(&self.paint(&format!("  {}", say(title)), Style::Bold));
+                out.push('\n');
+                out.push_str(&self.lines(body, "    ", "    ", Style::Plain));
+            }
+        }
+        if !path.is_empty() {
+            let text = self.language.text("cli.handoff_path", &[("path", path)]);
+            out.push_str(&self.paragraph("  ", &text, Style::Dim));
+        }
+        self.context.clear();
         out
     }
 

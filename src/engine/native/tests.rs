@@ -44,6 +44,7 @@ fn opening() -> Opening {
         model: None,
         max_turns: None,
         budget_usd: None,
+        full_at: None,
         tool_environment: Vec::new(),
         fences: crate::engine::Fences::default(),
     }

@@ -1,6 +1,7 @@
 //! One thread of a conversation, the main one or a subagent's: request, record, calls, again.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::answer::Call;
 use super::dialogue::Dialogue;
@@ -187,7 +188,7 @@ impl Thread {
                 ));
             }
             self.session.check_budget()?;
-            let mut reply = self.ask().await?;
+            let mut reply = self.ask_patiently().await?;
             self.set_ids(&mut reply)?;
             said.replies += 1;
             said.context = reply.usage.context();
@@ -213,7 +214,40 @@ impl Thread {
                     for entry in self.answer_all(&calls).await? {
                         self.keep(&entry);
                     }
+                    self.check_size(said.context)?;
                 }
+            }
+        }
+    }
+
+    /// The main thread ends in time, here where every call has its result; subagents are short-lived.
+    fn check_size(&self, context: u64) -> Result<(), EngineError> {
+        let full = self.session.opening.full_at.filter(|_| self.place == Place::Main);
+        match full.filter(|full| context >= *full) {
+            None => Ok(()),
+            Some(full) => Err(EngineError::new(
+                Fault::Full,
+                format!(
+                    "the conversation holds {context} tokens; a fresh one was wanted from {full} on"
+                ),
+            )),
+        }
+    }
+
+    /// One reply. A subagent's failure would end it and lose its work, so the host may outlast it here; on
+    /// the main thread the turn fails, and whoever asked for the turn decides.
+    async fn ask_patiently(&self) -> Result<Reply, EngineError> {
+        let (mut failures, began) = (0, Instant::now());
+        loop {
+            let error = match self.ask().await {
+                Ok(reply) => return Ok(reply),
+                Err(error) => error,
+            };
+            failures += 1;
+            if self.place == Place::Main
+                || !self.session.host.outlast(&error, failures, began).await
+            {
+                return Err(error);
             }
         }
     }

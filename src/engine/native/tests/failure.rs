@@ -12,7 +12,7 @@ async fn fails_with(answers: Vec<Answer>) -> (EngineError, Arc<Notes>, Box<dyn C
 async fn a_subagent_that_fails_is_a_result() {
     let server = Server::start(vec![
         Answer::blocks(&[agent("t1", "left")]),
-        Answer::error(529, "overloaded_error", "Overloaded"),
+        Answer::error(404, "not_found_error", "model: none"),
         Answer::blocks(&[text("without it then")]),
     ])
     .await;
@@ -20,7 +20,25 @@ async fn a_subagent_that_fails_is_a_result() {
     talk.turn("go").await.unwrap();
     let result = &server.requests()[2].body["messages"][2]["content"][0];
     assert_eq!(result["is_error"], true);
-    assert!(result["content"].as_str().unwrap().contains("529 (overloaded_error)"), "{result}");
+    assert!(result["content"].as_str().unwrap().contains("404 (not_found_error)"), "{result}");
+}
+
+#[tokio::test]
+async fn a_subagent_outlives_what_passes_and_its_work_with_it() {
+    let server = Server::start(vec![
+        Answer::blocks(&[agent("t1", "left")]),
+        Answer::error(529, "overloaded_error", "Overloaded"),
+        Answer::error(503, "api_error", "maintenance"),
+        Answer::blocks(&[text("it is green")]),
+        Answer::blocks(&[text("done")]),
+    ])
+    .await;
+    let (mut talk, _notes) = start(&server, opening()).await;
+    talk.turn("go").await.unwrap();
+    let requests = server.requests();
+    assert_eq!(requests[1].body["messages"], requests[3].body["messages"], "asked again, not told");
+    let result = &requests[4].body["messages"][2]["content"][0];
+    assert!(result.to_string().contains("it is green"), "{result}");
 }
 
 #[tokio::test]

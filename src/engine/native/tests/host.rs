@@ -1,12 +1,15 @@
 //! A host that keeps the record in memory and writes down what it is asked.
 
 use std::sync::Mutex;
+use std::time::Instant;
 
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use crate::engine::{AgentPlace, Ground, Host, HostError, Permit, ToolCall, ToolResult};
+use crate::engine::{
+    AgentPlace, EngineError, Ground, Host, HostError, Permit, Remedy, ToolCall, ToolResult,
+};
 use crate::event::Event;
 use crate::transcript::{Entry, SessionKey};
 
@@ -96,6 +99,11 @@ impl Host for Notes {
         let places = self.places.lock().unwrap();
         let place = places.iter().find(|place| place.id == agent_id)?;
         place.isolation.as_ref().map(|_| "(The field is kept.)".to_owned())
+    }
+
+    async fn outlast(&self, error: &EngineError, failures: u32, _since: Instant) -> bool {
+        let passes = matches!(error.fault.remedy(), Remedy::Retry { .. });
+        passes && failures < 3
     }
 
     async fn call_tool(&self, call: &ToolCall) -> ToolResult {
