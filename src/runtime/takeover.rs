@@ -38,6 +38,8 @@ impl Runtime {
         error: &EngineError,
         lost: &mut u32,
     ) -> Result<(), EngineError> {
+        // A paper costs money, too, and the next session even more.
+        self.within_limits()?;
         let policy = &self.parts.handoff;
         let context = self.parts.store.last_context(&key.project, &key.session).await;
         let context = context.map_err(store_failed)?;
@@ -141,8 +143,11 @@ impl Runtime {
                             .text("runtime.handoff_missing", &[("missing", &missing)]);
                         return Ok(Err(why));
                     }
-                    Err(error) => error,
+                    Err(error) => self.in_words_of_the_run(error),
                 };
+            if self.within_limits().is_err() {
+                return Err(error);
+            }
             let waited = self.waiting.outlast(&assignment.label, &error, &mut streak);
             if self.in_time(waited).await?.is_err() {
                 return Ok(Err(error.message));
@@ -164,7 +169,6 @@ impl Runtime {
         host.rules.tools = Vec::new();
         host.sink = Sink::nobody();
         let opening = Opening {
-            budget_usd: None,
             full_at: None,
             max_turns: Some(REPLIES),
             ..self.opening(assignment, key, true, instructions)

@@ -38,6 +38,7 @@ impl Flow<'_> {
                     folder: copy.as_ref().map(|copy| copy.path().to_owned()),
                 })
                 .await?;
+            let could_run = copy.is_some();
             if let Some(copy) = copy {
                 // What cannot be removed is in nobody's way.
                 let _ = copy.remove_aside().await;
@@ -52,6 +53,19 @@ impl Flow<'_> {
                         ("path", &first.path.display().to_string()),
                     ],
                 );
+                let workspace = &self.runtime.parts().workspace;
+                // Only a shell changes a mode or a time and nothing else.
+                let put_back = if could_run { before.put_back(workspace, &touched) } else { 0 };
+                if put_back > 0 {
+                    reason.push(' ');
+                    reason.push_str(
+                        &self
+                            .runtime
+                            .parts()
+                            .language
+                            .text("workflow.put_back", &[("count", &put_back.to_string())]),
+                    );
+                }
                 self.tell(Event::Error { text: reason.clone() });
                 continue;
             }

@@ -9,16 +9,17 @@
 //! state (HEAD, index, logs) is compared wherever it lies; the common repository is not, since other
 //! worktrees work in it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
-use std::fs::{self, File, Metadata};
+use std::fs::{self, File, Metadata, Permissions};
 use std::io::{self, Read};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, utimensat};
 use sha2::{Digest, Sha256};
 
 use super::exclusion::{Exclusion, at};
@@ -143,6 +144,40 @@ impl Snapshot {
     }
 }
 
+impl Snapshot {
+    /// Puts modes and times back to what they are here, for the differences that are nothing else: no
+    /// fence of the kernel keeps a process from changing them. Gives the number of paths put back; what
+    /// cannot be put back stays as it is.
+    pub fn put_back(&self, workspace: &Path, differences: &[Difference]) -> usize {
+        let only = |path: &Path| {
+            let mut others = differences.iter().filter(|other| other.path == path);
+            others.all(|other| matches!(other.what, What::Mode | What::Time))
+        };
+        let mut done = BTreeSet::new();
+        for Difference { path, what } in differences {
+            let Some(state) = self.entries.get(path).filter(|_| only(path)) else { continue };
+            let place = workspace.join(path);
+            let put = match what {
+                What::Mode => fs::set_permissions(&place, Permissions::from_mode(state.mode)),
+                _ => set_time(&place, state.time),
+            };
+            if put.is_ok() {
+                done.insert(path);
+            }
+        }
+        done.len()
+    }
+}
+
+/// Sets the time of change, of a link itself and not of what it leads to; the time of access stays.
+fn set_time(path: &Path, (seconds, nanoseconds): (i64, i64)) -> io::Result<()> {
+    let stay = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
+    let last_modification = Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+    let times = Timestamps { last_access: stay, last_modification };
+    utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?;
+    Ok(())
+}
+
 fn walk(root: &Path, start: &Path, out: &Exclusion, found: &mut Vec<Found>) -> io::Result<()> {
     let mut open = vec![start.to_owned()];
     while let Some(folder) = open.pop() {
@@ -258,8 +293,7 @@ fn hash(path: &Path, buffer: &mut [u8]) -> io::Result<Content> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
-    use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::os::unix::fs::symlink;
     use std::process::Command;
     use std::time::{Duration, SystemTime};
 
@@ -275,6 +309,33 @@ mod tests {
 
     fn set_time(path: &Path, time: SystemTime) {
         File::options().write(true).open(path).unwrap().set_modified(time).unwrap();
+    }
+
+    #[test]
+    fn modes_and_times_are_put_back_and_content_is_left_to_the_person() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("d")).unwrap();
+        for name in ["mode", "time", "both", "content", "d/in"] {
+            fs::write(at(name), "1").unwrap();
+        }
+        let before = Snapshot::take(folder.path(), &[]).unwrap();
+        let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        for name in ["mode", "both", "d", "content"] {
+            fs::set_permissions(at(name), Permissions::from_mode(0o700)).unwrap();
+        }
+        set_time(&at("time"), past);
+        set_time(&at("both"), past);
+        fs::write(at("content"), "2").unwrap();
+        let after = Snapshot::take(folder.path(), &[]).unwrap();
+        assert_eq!(before.put_back(folder.path(), &before.differences(&after)), 4);
+        let left = before.differences(&Snapshot::take(folder.path(), &[]).unwrap());
+        let left: Vec<_> =
+            left.iter().map(|one| (one.path.display().to_string(), one.what)).collect();
+        assert_eq!(
+            left,
+            [("content".to_owned(), What::Content), ("content".to_owned(), What::Mode)]
+        );
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Each role does what it is for, and nothing else, whatever the model tries.
 
 use crate::chain::{ACHIEVED, CLARIFY, GOAL, WORK, rules};
-use crate::house::{Gate, House, ends_with, step_of, tool_results};
+use crate::house::{Gate, House, ends_with, stdout, step_of, tool_results};
 
 /// A rule in which a step's first reply calls all these tools at once.
 fn tries(matcher: &str, tools: &[(&str, &str)]) -> String {
@@ -130,6 +130,31 @@ fn a_verdict_on_a_workspace_that_changed_meanwhile_does_not_count() {
         ["clarify", "goal", "work", "work.judge#1", "work.judge#1#retry1", "work.judge#1#retry2"],
         "the judge is asked again, no round of work is burnt"
     );
+}
+
+#[test]
+fn modes_and_times_that_a_judge_changed_are_put_back_and_its_verdict_does_not_count() {
+    use std::os::unix::fs::PermissionsExt;
+    let house = house();
+    let victim = house.project.join("kept.txt");
+    let state = || {
+        let about = std::fs::metadata(&victim).unwrap();
+        (about.permissions().mode(), about.modified().unwrap())
+    };
+    let before = state();
+    // What the kernel's fence does not cover.
+    let gate = house.gate(&rules(&[
+        CLARIFY,
+        GOAL,
+        WORK,
+        &format!("  - match: {{step: work.judge, turn: 0}}\n    reply: {{tools: [{{name: Bash, input: {{command: 'chmod 777 {0}; touch -d @1000 {0}'}}}}]}}\n", victim.display()),
+        ACHIEVED,
+    ]));
+    let output = ends_with(&mut house.flower_at(&gate, &["go", "do it", "--judge-can-run"]), 0);
+    assert!(stdout(&output).contains("Modes and times of 1 of them were put back."));
+    assert_eq!(state(), before);
+    let steps = ["clarify", "goal", "work", "work.judge#1", "work.judge#1#retry1"];
+    assert_eq!(house.steps(), steps, "the first verdict is void");
 }
 
 #[test]
