@@ -23,26 +23,52 @@ case $1 in
         cat "$ENGINE/info"
         ;;
     image) cat "$ENGINE/label" 2>/dev/null || exit 1 ;;
-    build) words "$@" >"$ENGINE/build"; ls -A "$(eval "echo \${$#}")" >"$ENGINE/context" ;;
+    inspect) cat "$ENGINE/inspect" 2>/dev/null || exit 1 ;;
+    rm | stop) words "$@" >>"$ENGINE/$1" ;;
+    build)
+        words "$@" >"$ENGINE/build"
+        for context; do :; done
+        ls -A "$context" >"$ENGINE/context"
+        echo "$context" >"$ENGINE/context-folder"
+        [ ! -f "$ENGINE/offline" ] || { echo "lookup registry: no such host" >&2; exit 1; }
+        [ ! -p "$ENGINE/building" ] || exec cat "$ENGINE/building"
+        ;;
     kill) words "$@" >"$ENGINE/kill"; echo >"$ENGINE/end" ;;
     run)
+        for word; do
+            case $word in
+                *:/run/flower:ro) box=${word%:/run/flower:ro} ;;
+                *:/run/flower/config:rw) config=${word%:/run/flower/config:rw} ;;
+                *:/var/lib/flower/runs:rw) runs=${word%:/var/lib/flower/runs:rw} ;;
+            esac
+        done
         case " $* " in
             *" --entrypoint "*)
                 words "$@" >"$ENGINE/probe"
                 [ ! -f "$ENGINE/blind" ] || exit 0
                 while [ "$1" != -c ]; do shift; done
+                count=$#
+                while [ "$count" -gt 0 ]; do
+                    word=$1
+                    shift
+                    [ "$word" != /var/lib/flower/runs ] || word=$runs
+                    set -- "$@" "$word"
+                    count=$((count - 1))
+                done
                 exec /bin/sh "$@"
                 ;;
         esac
         words "$@" >"$ENGINE/run"
+        rm -rf "$ENGINE/box"
+        cp -RL "$box" "$ENGINE/box"
         for word; do
             case $word in
-                *:/run/flower:ro) box=${word%:/run/flower:ro} ;;
+                *.env:/run/flower/*) cat "${word%%:*}" >"$ENGINE/box/${word##*/run/flower/}" ;;
                 *.env:ro) cat "${word%%:*}" >"$ENGINE/project.env" ;;
             esac
         done
-        cat "$box/env" >"$ENGINE/env"
-        { stat -c %a "$box/env"; echo "$box"; } >"$ENGINE/box"
+        for copy in "$ENGINE/box/"*.env:ro; do [ ! -f "$copy" ] || mv "$copy" "${copy%:ro}"; done
+        { stat -c %a "$box/env"; echo "$box"; } >"$ENGINE/about-box"
         [ ! -f "$ENGINE/act" ] || . "$ENGINE/act"
         exit "$(cat "$ENGINE/code")"
         ;;
@@ -336,20 +362,20 @@ fn a_secret_is_in_a_private_file_and_nowhere_else() {
         let words = machine.words(told);
         assert!(!words.iter().any(|word| word.contains("canary")), "{words:?}");
         assert!(!words.iter().any(|word| word.starts_with("--env-file")));
-        assert!(words.contains(&"FLOWER_ENV=/run/flower/env".to_owned()));
+        assert!(words.contains(&"FLOWER_ENV=/run/flower/named.env".to_owned()));
         assert!(words.contains(&"FLOWER_WINDOW".to_owned()));
     }
-    let env = machine.told("env").unwrap();
-    let lines: Vec<&str> = env.lines().skip(1).collect();
+    let env = machine.told("box/env").unwrap();
     let expected = [
         "ANTHROPIC_API_KEY='canary-1 $x#y'",
         "ANTHROPIC_BASE_URL=https://canary.invalid/",
         "FLOWER_WINDOW=100000",
         "https_proxy=http://u:canary@p.invalid/",
-        "MINE=canary-named",
     ];
-    assert_eq!(lines, expected);
-    let kept = machine.told("box").unwrap();
+    assert_eq!(env.lines().collect::<Vec<_>>(), expected);
+    let named = machine.told("box/named.env").unwrap();
+    assert_eq!(named, "ANTHROPIC_API_KEY=lower\nMINE=canary-named\n", "as it is");
+    let kept = machine.told("about-box").unwrap();
     let (mode, folder) = kept.trim_end().split_once('\n').unwrap();
     assert_eq!(mode, "600");
     assert!(!Path::new(folder).exists(), "removed at the end");
@@ -362,7 +388,7 @@ fn flower_reads_back_what_was_written_for_it() {
     for value in ["plain-123_/+=", "with space", "a'b", "$HOME `x` \\n", "#x", "ünï"] {
         let machine = Machine::new();
         ends_with(machine.wrapper(&["go", "x"]).env("ANTHROPIC_API_KEY", value), 0);
-        let parsed = flower::settings::parse(machine.told("env").unwrap().as_bytes()).unwrap();
+        let parsed = flower::settings::parse(machine.told("box/env").unwrap().as_bytes()).unwrap();
         let line = parsed.lines.iter().find(|line| line.key == "ANTHROPIC_API_KEY").unwrap();
         assert_eq!(line.value, value);
     }
@@ -376,19 +402,33 @@ fn flower_reads_back_what_was_written_for_it() {
 #[test]
 fn tokens_in_the_projects_own_file_are_for_flower_and_not_for_tools() {
     let machine = Machine::new();
-    std::fs::write(
-        machine.project.join(".env"),
-        "# mine\nANTHROPIC_API_KEY = canary\n#ANTHROPIC_API_KEY=old\nexport ANTHROPIC_AUTH_TOKEN=b\nANTHROPIC_BASE_URL=https://x.invalid\nPORT=1\n",
-    )
-    .unwrap();
+    let whole = "# mine\nANTHROPIC_API_KEY = canary\n#ANTHROPIC_API_KEY=old\nexport ANTHROPIC_AUTH_TOKEN=b\nANTHROPIC_BASE_URL=https://x.invalid\nPORT=1\n";
+    std::fs::write(machine.project.join(".env"), whole).unwrap();
     machine.run(&["go", "x"]);
     let shown = "# mine\nANTHROPIC_BASE_URL=https://x.invalid\nPORT=1\n";
     assert_eq!(machine.told("project.env").as_deref(), Some(shown));
-    let env = machine.told("env").unwrap();
-    assert_eq!(
-        env.lines().skip(1).collect::<Vec<_>>(),
-        ["ANTHROPIC_API_KEY = canary", "export ANTHROPIC_AUTH_TOKEN=b"]
-    );
+    assert_eq!(machine.told("box/project.env").as_deref(), Some(whole), "lines keep their numbers");
+    assert_eq!(machine.told("box/env").as_deref(), Some("\n"), "none is the environment's");
+}
+
+#[test]
+fn a_link_to_settings_elsewhere_is_for_flower_alone() {
+    let machine = Machine::new();
+    let elsewhere = machine.home.join("elsewhere.env");
+    std::fs::write(&elsewhere, "ANTHROPIC_API_KEY=canary\n").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, machine.project.join(".env")).unwrap();
+    machine.run(&["go", "x"]);
+    let lent = machine.told("box/project.env");
+    assert_eq!(lent.as_deref(), Some("ANTHROPIC_API_KEY=canary\n"));
+    assert_eq!(machine.told("project.env"), None, "nothing is laid over it");
+
+    let words = {
+        let mut command = machine.wrapper(&["go", "x"]);
+        ends_with(command.env("FLOWER_ENV", ".env"), 0);
+        machine.words("run")
+    };
+    let named = format!("FLOWER_ENV={}", machine.project.join(".env").display());
+    assert!(words.contains(&named), "the same file by another way: {words:?}");
 }
 
 #[test]
@@ -472,14 +512,18 @@ fn codes_of_flower_pass_and_those_of_the_engine_become_a_sentence() {
         machine.tell("code", &code.to_string());
         ends_with(&mut machine.wrapper(&["go", "x"]), code);
     }
-    for (code, why) in
-        [(125, "could not start"), (126, "could not run"), (127, "could not run"), (137, "memory")]
-    {
+    let told = [(125, "could not start"), (126, "could not run"), (127, "could not run")];
+    for (code, why) in told.into_iter().chain([(137, "killed from outside")]) {
         machine.tell("code", &code.to_string());
         let output = ends_with(&mut machine.wrapper(&["go", "x"]), 1);
         assert!(stderr(&output).contains(why), "{}", stderr(&output));
         machine.is_tidy();
     }
+    machine.tell("inspect", "true\n");
+    let output = ends_with(&mut machine.wrapper(&["go", "x"]), 1);
+    assert!(stderr(&output).contains("limit of memory, 3072m"), "{}", stderr(&output));
+    let removed = machine.words("rm");
+    assert!(removed[1].starts_with("flowerbox-"), "{removed:?}");
 }
 
 #[test]
@@ -525,6 +569,7 @@ fn a_folder_that_the_engine_does_not_see_is_noticed_first() {
     machine.refuses(&mut machine.wrapper(&["go", "x"]), 1, "does not see");
     let left: Vec<_> = std::fs::read_dir(&machine.project).unwrap().collect();
     assert_eq!(left.len(), 1, "only runs: {left:?}");
+    assert_eq!(std::fs::read_dir(machine.project.join("runs")).unwrap().count(), 0);
 }
 
 #[test]
