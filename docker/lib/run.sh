@@ -30,7 +30,7 @@ probe() { # FOLDER-HERE FOLDER-IN-BOX, as many as there are
     stage=probe
     contained=yes
     # shellcheck disable=SC2016 # For the shell in the box.
-    look='mark=$1; shift; while [ $# -gt 0 ]; do cd "$2" && echo seen >"$mark" && mv "$mark" "$mark.seen" || exit 1; shift 2; done'
+    look='mark=$1; shift; while [ $# -gt 0 ]; do cd "$2" && echo seen | cat >"$mark" && mv "$mark" "$mark.seen" || exit 1; shift 2; done'
     eval "\"\$engine\" run --rm --name \"\$container\" --entrypoint /bin/sh $options -w \"\$here\" \"\$image\" -c \"\$look\" probe \"\$mark\" \"\$@\" >\"\$room/said\" 2>&1 </dev/null &"
     client=$!
     wait_for_client
