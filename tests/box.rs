@@ -117,9 +117,10 @@ impl Yard {
 
     /// A gate where containers can reach it.
     fn gate(&self, rules: &str) -> Outdoors {
-        let cassette = self.house.home.join("cassette.yaml");
+        let number = std::fs::read_dir(&self.house.home).unwrap().count();
+        let cassette = self.house.home.join(format!("cassette-{number}.yaml"));
         std::fs::write(&cassette, format!("format: flower-cassette/1\nrules:\n{rules}")).unwrap();
-        let log = self.house.home.join("gate.jsonl");
+        let log = self.house.home.join(format!("gate-{number}.jsonl"));
         let mut child = self
             .house
             .flower(&["gate", "--listen", "0.0.0.0:0", "--replay"])
@@ -332,23 +333,38 @@ fn a_judge_that_runs_a_build_cannot_change_the_project() {
     };
     let before = state();
     let real = yard.house.project.display();
-    let command = format!(
+    let judged = |command: &str| {
+        let calls = serde_json::json!([{"name": "Bash", "input": {"command": command}}]);
+        let judge =
+            format!("  - match: {{step: work.judge, turn: 0}}\n    reply: {{tools: {calls}}}\n");
+        let gate = yard.gate(&rules(&[CLARIFY, GOAL, WORK, &judge, ACHIEVED]));
+        let words = ["go", "do it", "--judge-can-run", "--new"];
+        ends_with(yard.wrapper(&words).env("FLOWER_GATE", gate.url()), 0);
+        let requests = gate.requests();
+        let saw = |request: &&Value| {
+            house::step_of(request) == "work.judge" && !tool_results(request).is_empty()
+        };
+        let said = tool_results(requests.iter().find(saw).unwrap()).remove(0).2;
+        (said, yard.house.steps())
+    };
+    let (said, steps) = judged(&format!(
         "sh build.sh; chmod 600 kept.txt; touch -d 2001-01-01 kept.txt; echo bad >>kept.txt; \
-         cd '{real}'; sh build.sh 2>&1; chmod 600 '{real}/kept.txt'; touch -d 2001-01-01 '{real}/kept.txt'; \
-         echo bad >>'{real}/kept.txt'; echo x >'{real}/planted'; cat '{real}/kept.txt'"
+         cd '{real}'; sh build.sh 2>&1; echo bad >>kept.txt; mv kept.txt moved; rm -f kept.txt; \
+         echo x >planted; ls; cat kept.txt"
+    ));
+    assert!(
+        said.starts_with("kept\nkept\n") && said.contains("kept.txt\nruns\nkept\n"),
+        "the build works: {said}"
     );
-    let calls = serde_json::json!([{"name": "Bash", "input": {"command": command}}]);
-    let judge =
-        format!("  - match: {{step: work.judge, turn: 0}}\n    reply: {{tools: {calls}}}\n");
-    let gate = yard.gate(&rules(&[CLARIFY, GOAL, WORK, &judge, ACHIEVED]));
-    let words = ["go", "do it", "--judge-can-run"];
-    ends_with(yard.wrapper(&words).env("FLOWER_GATE", gate.url()), 0);
-    let requests = gate.requests();
-    let judged = requests.iter().rfind(|request| house::step_of(request) == "work.judge").unwrap();
-    let said = tool_results(judged).remove(0).2;
-    assert!(said.contains("kept\nkept\n"), "the build works: {said}");
     assert_eq!(state(), before, "{said}");
-    assert!(!yard.house.exists("planted") && !yard.house.exists("out"), "{said}");
+    for made in ["planted", "out", "moved"] {
+        assert!(!yard.house.exists(made), "{said}");
+    }
+    assert_eq!(steps.last().unwrap(), "work.judge#1");
+
+    // The kernel keeps content, but neither modes nor times; so what changes those is no verdict.
+    let (_, steps) = judged(&format!("chmod 600 '{real}/kept.txt'"));
+    assert_eq!(steps.last().unwrap(), "work.judge#1#retry1");
 }
 
 #[test]

@@ -77,14 +77,8 @@ fn a_killed_box_leaves_a_worktree_that_is_valid_outside_and_named_by_the_next() 
     assert_eq!(ended.status.code(), Some(1), "{}", stderr(&ended));
     assert!(stderr(&ended).contains("killed from outside"), "{}", stderr(&ended));
 
-    let tree = yard.worktrees().join("coder-1");
-    let tree = match tree.exists() {
-        true => tree,
-        false => {
-            let trees = std::fs::read_dir(yard.worktrees()).unwrap().flatten();
-            trees.map(|entry| entry.path()).find(|path| path.join("kept.txt").exists()).unwrap()
-        }
-    };
+    let mut trees = std::fs::read_dir(yard.worktrees()).unwrap().flatten();
+    let tree = trees.find(|entry| entry.path().join("kept.txt").exists()).unwrap().path();
     let path = tree.to_str().unwrap();
     assert_eq!(yard.git(&["-C", path, "status", "--porcelain"]), "?? half.txt\n");
     assert_eq!(tree.join("half.txt").metadata().unwrap().uid(), yard.owner);

@@ -16,14 +16,19 @@ fn ready() -> Option<Yard> {
     Some(yard)
 }
 
-fn wrapper(yard: &Yard, words: &[&str]) -> Command {
-    let mut command = yard.wrapper(words);
-    command.env("FLOWERBOX_ENGINE", "podman").env("FLOWER_IMAGE", format!("localhost/{IMAGE}"));
+/// A program with podman's configuration for this machine.
+fn configured(mut command: Command) -> Command {
     for name in ["CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
         }
     }
+    command
+}
+
+fn wrapper(yard: &Yard, words: &[&str]) -> Command {
+    let mut command = configured(yard.wrapper(words));
+    command.env("FLOWERBOX_ENGINE", "podman").env("FLOWER_IMAGE", format!("localhost/{IMAGE}"));
     // Its way to the host has a name of its own.
     command.env_remove("FLOWERBOX_ARGS");
     command
@@ -49,17 +54,8 @@ fn with_podman_settings_and_codes_pass_and_no_container_stays() {
     assert!(said.contains("environment") && !said.contains(CANARY), "{said}");
     let wrong = ends_with(&mut wrapper(&yard, &["config", "--no-such-flag"]), 2);
     assert!(stderr(&wrong).contains("--no-such-flag"));
-    let mut list = wrapper(&yard, &[]);
-    let mut podman = yard.house.command("podman");
-    for (name, value) in list.env_remove("FLOWER_HOME").get_envs() {
-        if name.to_str().is_some_and(|name| name.starts_with("CONTAINERS_")) {
-            podman.env(name, value.unwrap());
-        }
-    }
-    let left = podman.args(["ps", "-a", "--format", "{{.Names}} {{.Mounts}}"]).output().unwrap();
-    let own = format!(
-        "flowerbox-{}",
-        stdout(&yard.house.command("uname").arg("-n").output().unwrap()).trim()
-    );
-    assert!(!stdout(&left).contains(&own), "{}", stdout(&left));
+    let list = ["ps", "-a", "--format", "{{.Names}} {{.Mounts}}"];
+    let mut podman = configured(yard.house.command("podman"));
+    let left = stdout(&ends_with(podman.args(list), 0));
+    assert!(!left.contains(yard.house.project.to_str().unwrap()), "{left}");
 }
