@@ -51,6 +51,7 @@ lend() { # FILE NAME-IN-BOX
         really touch "$box/$2"
         map "$1" "/run/flower/$2" ro
     elif [ "$dry" = no ]; then
+        [ -r "$1" ] || fail "$1 cannot be read"
         keep "$box/$2" <"$1"
     fi
 }
