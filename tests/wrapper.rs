@@ -606,6 +606,23 @@ fn what_git_runs_by_itself_is_compared_at_the_end() {
     let output = ends_with(&mut machine.wrapper(&["go", "x"]), 0);
     assert!(stderr(&output).contains(&hook.display().to_string()), "{}", stderr(&output));
 
+    // A worktree that leads git to a repository of somebody's making.
+    let git = machine.project.join(".git");
+    let state = machine.home.join(".local/state/flower/worktrees");
+    let trees = state.join(flower::transcript::project_key(&machine.project));
+    let plant = format!(
+        "mkdir -p '{0}/good' '{0}/evil' '{1}/worktrees/x'; echo 'gitdir: {1}/worktrees/good' >'{0}/good/.git'; \
+         echo 'gitdir: /evil' >'{0}/evil/.git'; echo ../../evil >'{1}/worktrees/x/commondir'\n",
+        trees.display(),
+        git.display()
+    );
+    machine.tell("act", &plant);
+    let output = ends_with(&mut machine.wrapper(&["go", "x", "--isolate"]), 0);
+    for path in [trees.join("evil/.git"), git.join("worktrees/x/commondir")] {
+        assert!(stderr(&output).contains(path.to_str().unwrap()), "{}", stderr(&output));
+    }
+    assert!(!stderr(&output).contains("good/.git"), "{}", stderr(&output));
+
     let planted = machine.project.join(".git/commondir");
     machine.tell("act", &format!("echo ../evil >'{}'\n", planted.display()));
     let output = ends_with(&mut machine.wrapper(&["go", "x"]), 0);

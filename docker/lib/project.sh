@@ -65,6 +65,11 @@ self_running() {
             find "$git_folder/worktrees" -type f -name config.worktree || :
             # Those that lead to another repository than this one.
             find "$git_folder/worktrees" -type f -name commondir -exec grep -Lx '\.\./\.\.' {} + || :
+            if [ -n "$trees" ]; then
+                find "$trees" -mindepth 2 -maxdepth 2 -name .git -type f \
+                    -exec grep -LF "gitdir: $git_folder/worktrees/" {} + || :
+                find "$trees" -mindepth 3 -maxdepth 3 -path '*/.git/config' -type f || :
+            fi
         } 2>/dev/null | LC_ALL=C sort -u | while IFS= read -r file; do
             printf '%s %s\n' "$(cksum <"$file")" "$file"
         done
