@@ -9,6 +9,21 @@ mod house;
 #[path = "support/mod.rs"]
 mod support;
 
+#[path = "box/compose.rs"]
+mod compose;
+#[path = "box/image.rs"]
+mod image;
+#[path = "box/isolate.rs"]
+mod isolate;
+#[path = "box/podman.rs"]
+mod podman;
+#[path = "box/secret.rs"]
+mod secret;
+#[path = "box/setting.rs"]
+mod setting;
+#[path = "box/start.rs"]
+mod start;
+
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -30,24 +45,51 @@ struct Yard {
 
 /// Nothing where no engine is.
 fn yard() -> Option<Yard> {
+    yard_at(|house| house.home.join("my prüject"))
+}
+
+/// With the project where it is wanted; the folder is made here.
+fn yard_at(project: impl FnOnce(&House) -> PathBuf) -> Option<Yard> {
     let engine = std::env::var("FLOWER_TEST_ENGINE_HOST").unwrap_or_default();
     if engine.is_empty() {
         support::skip("container stories", "FLOWER_TEST_ENGINE_HOST names no engine");
         return None;
     }
     let house = House::new();
-    let project = house.home.join("my prüject");
-    std::fs::create_dir(&project).unwrap();
-    let mut yard = Yard { house: house.at(project), engine, owner: 0 };
-    yard.owner = rustix::process::getuid().as_raw();
-    if yard.owner == 0 {
-        yard.owner = 4711;
-        std::os::unix::fs::chown(&yard.house.project, Some(yard.owner), Some(yard.owner)).unwrap();
-    }
+    let project = project(&house);
+    std::fs::create_dir_all(&project).unwrap();
+    let owner = rustix::process::getuid().as_raw();
+    let owner = if owner == 0 { 4711 } else { owner };
+    let yard = Yard { house: house.at(project), engine, owner };
+    yard.give_away();
     Some(yard)
 }
 
 impl Yard {
+    /// What is in the project belongs to its owner.
+    fn give_away(&self) {
+        let mut found = vec![self.house.project.clone()];
+        below(&self.house.project, &mut found);
+        for path in found {
+            std::os::unix::fs::lchown(path, Some(self.owner), Some(self.owner)).unwrap();
+        }
+    }
+
+    /// Makes the project a repository with one commit.
+    fn git_init(&self) {
+        self.house.write("kept.txt", "kept\n");
+        self.house.write(".gitignore", "/runs\n");
+        self.git(&["init", "-q", "-b", "main", "--template="]);
+        self.git(&["add", "-A"]);
+        self.git(&["commit", "-q", "-m", "first"]);
+        self.give_away();
+    }
+
+    /// git as the person outside, to whom the project need not belong.
+    fn git(&self, words: &[&str]) -> String {
+        self.house.git(&[&["-c", "safe.directory=*"], words].concat())
+    }
+
     fn docker(&self, words: &[&str]) -> Command {
         let mut command = self.house.command("docker");
         command.args(words).env("DOCKER_HOST", &self.engine);
@@ -75,9 +117,10 @@ impl Yard {
 
     /// A gate where containers can reach it.
     fn gate(&self, rules: &str) -> Outdoors {
-        let cassette = self.house.home.join("cassette.yaml");
+        let number = std::fs::read_dir(&self.house.home).unwrap().count();
+        let cassette = self.house.home.join(format!("cassette-{number}.yaml"));
         std::fs::write(&cassette, format!("format: flower-cassette/1\nrules:\n{rules}")).unwrap();
-        let log = self.house.home.join("gate.jsonl");
+        let log = self.house.home.join(format!("gate-{number}.jsonl"));
         let mut child = self
             .house
             .flower(&["gate", "--listen", "0.0.0.0:0", "--replay"])
@@ -193,15 +236,7 @@ fn nothing_outside_the_project_can_be_written_and_what_work_needs_can() {
 #[test]
 fn git_works_and_neither_its_configuration_nor_a_hook_can_be_planted() {
     let Some(yard) = yard() else { return };
-    let me = rustix::process::getuid().as_raw();
-    std::os::unix::fs::chown(&yard.house.project, Some(me), None).unwrap();
-    yard.house.git(&["init", "-q", "-b", "main", "--template="]);
-    yard.house.git(&["commit", "-q", "--allow-empty", "-m", "first"]);
-    let mut found = vec![yard.house.project.clone()];
-    below(&yard.house.project, &mut found);
-    for path in found {
-        std::os::unix::fs::lchown(path, Some(yard.owner), Some(yard.owner)).unwrap();
-    }
+    yard.git_init();
     let config = yard.house.read(".git/config");
     let said = yard.bash(
         "mv .git away 2>/dev/null && echo moved; rm -rf .git/hooks; \
@@ -216,46 +251,6 @@ fn git_works_and_neither_its_configuration_nor_a_hook_can_be_planted() {
     assert!(said.contains("second\nfirst"), "{said}");
     assert_eq!(yard.house.read(".git/config"), config);
     assert!(std::fs::read_dir(yard.house.project.join(".git/hooks")).unwrap().next().is_none());
-}
-
-#[test]
-fn a_token_is_in_no_place_where_the_container_is_described() {
-    let Some(yard) = yard() else { return };
-    yard.house.write(".env", format!("ANTHROPIC_AUTH_TOKEN={CANARY}\nPORT=80\n"));
-    // Open until the container was looked at.
-    assert!(yard.house.command("mkfifo").arg("looked").status().unwrap().success());
-    let places = "cat .env; tr '\\0' '\\n' </proc/1/environ; env; cat /proc/[0-9]*/cmdline | tr '\\0' ' '; \
-                  find runs; : >at-work; read x <looked";
-    let gate = yard.gate(&bash_rules(places));
-    std::os::unix::fs::chown(yard.house.project.join("looked"), Some(yard.owner), None).unwrap();
-    let mut run = yard.wrapper(&["once", "x", "--tools", "Bash"]);
-    let mut run = run.env("FLOWER_GATE", gate.url()).spawn().unwrap();
-    while !yard.house.exists("at-work") {
-        assert!(run.try_wait().unwrap().is_none(), "ended too early");
-        std::thread::yield_now();
-    }
-    let names = yard.running();
-    assert_eq!(names.len(), 1, "{names:?}");
-    let described = stdout(&yard.docker(&["inspect", &names[0]]).output().unwrap());
-    let environ = ["exec", names[0].as_str(), "cat", "/proc/1/environ"];
-    let environ = stdout(&yard.docker(&environ).output().unwrap());
-    std::fs::write(yard.house.project.join("looked"), "\n").unwrap();
-    assert_eq!(run.wait().unwrap().code(), Some(0));
-    assert!(described.contains("/run/flower/env") && !described.contains(CANARY), "{described}");
-    let said = tool_results(&gate.requests()[1]).remove(0).2;
-    assert!(environ.contains("FLOWER_RUN_DIR") && !environ.contains(CANARY), "{environ}");
-    assert!(said.contains("PORT=80") && !said.contains("FLOWER_RUN_DIR"), "{said}");
-    assert!(!said.contains(CANARY) && !said.contains("sessions.db"), "{said}");
-    let history = yard.docker(&["history", "--no-trunc", IMAGE]).output().unwrap();
-    assert!(!stdout(&history).contains(CANARY));
-    for private in ["home/.local/state/flower/box", "runs"] {
-        let mut found = Vec::new();
-        let folder = yard.house.home.parent().unwrap().join(private);
-        if folder.exists() {
-            below(&folder, &mut found);
-        }
-        assert!(found.is_empty(), "{found:?}");
-    }
 }
 
 #[test]
@@ -306,72 +301,85 @@ fn a_run_begun_in_the_box_goes_on_outside() {
 }
 
 #[test]
-fn settings_are_the_same_inside_and_outside() {
+fn a_run_begun_outside_goes_on_in_the_box() {
+    use chain::{ACHIEVED, CLARIFY, GOAL, REFUSED, WORK, rules};
     let Some(yard) = yard() else { return };
-    let write = |name: &str, text: &str| {
-        let path = yard.house.home.join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
-    };
-    write(".claude/settings.json", r#"{"env": {"ANTHROPIC_AUTH_TOKEN": "borrowed-token-1"}}"#);
-    write(".config/flower/.env", "ANTHROPIC_MODEL=from-user\nFLOWER_WINDOW=1\nMINE=user\n");
-    yard.house.write(".env", "FLOWER_WINDOW=150000\nMINE=project\n");
-    let values = |output: &std::process::Output| -> Vec<String> {
-        let own = |line: &&str| !line.starts_with("FLOWER_ENV\t");
-        let value = |line: &str| line.split('\t').take(2).collect::<Vec<_>>().join("=");
-        stdout(output).lines().filter(own).map(value).collect()
-    };
-    let inside = ends_with(yard.wrapper(&["config"]).env_remove("ANTHROPIC_API_KEY"), 0);
-    let mut here = yard.house.flower(&["config"]);
-    let outside = ends_with(here.env_remove("FLOWER_RETRY_BASE").env_remove("FLOWER_RETRY_MAX"), 0);
-    assert_eq!(values(&inside), values(&outside), "{}", stderr(&inside));
-    let said = stdout(&inside);
-    assert!(
-        said.contains("150000") && said.contains("from-user") && said.contains("MINE\tproject"),
-        "{said}"
-    );
-    assert!(!said.contains("ANTHROPIC_AUTH_TOKEN\t\t"), "{said}");
-}
-
-#[test]
-fn the_image_is_for_nobody_in_particular_and_says_what_it_is() {
-    let Some(yard) = yard() else { return };
-    let format = "{{.Config.User}} {{index .Config.Labels \"flower.source-hash\"}} {{index .Config.Labels \"org.opencontainers.image.version\"}} {{.Size}}";
-    let about = stdout(&yard.docker(&["image", "inspect", "-f", format, IMAGE]).output().unwrap());
-    let about: Vec<&str> = about.split_whitespace().collect();
-    assert_eq!(about[0], "1000:1000");
-    assert_eq!(about[1].len(), 64);
-    assert_eq!(about[2], env!("CARGO_PKG_VERSION"));
-    assert!(about[3].parse::<u64>().unwrap() < 120_000_000, "{about:?}");
-    let fences = ["run", "--rm", "--read-only", "--cap-drop=ALL", "--network=none", "--user=31:32"];
-    let mut run = yard.docker(&fences);
-    run.args(["--tmpfs", "/tmp", "--tmpfs", "/home/flower:exec", IMAGE, "demo"]);
-    ends_with(&mut run, 0);
-}
-
-#[test]
-fn the_demo_of_the_compose_file_ends_well() {
-    let Some(yard) = yard() else { return };
-    if yard.house.command("docker-compose").arg("version").output().is_err() {
-        support::skip("compose story", "no docker-compose");
-        return;
+    let words = ["go", "do it", "--rounds", "1"];
+    {
+        let gate = yard.gate(&rules(&[CLARIFY, GOAL, WORK, REFUSED]));
+        let here = format!("http://127.0.0.1:{}", gate.port);
+        ends_with(yard.house.flower(&words).env("FLOWER_GATE", here), 3);
     }
-    let compose = |words: &[&str]| {
-        let mut command = yard.house.command("docker-compose");
-        command
-            .args(["-f", concat!(env!("CARGO_MANIFEST_DIR"), "/compose.yaml"), "-p"])
-            .arg(format!("story-{}", std::process::id()))
-            .args(["--profile", "demo"])
-            .args(words)
-            .env("DOCKER_HOST", &yard.engine)
-            .env("FLOWER_PROJECT", &yard.house.project)
-            .env("FLOWER_UID", yard.owner.to_string())
-            .env("FLOWER_GID", yard.owner.to_string());
-        command.output().unwrap()
+    yard.give_away();
+    let gate = yard.gate(&rules(&[WORK, ACHIEVED]));
+    ends_with(yard.wrapper(&words).env("FLOWER_GATE", gate.url()), 0);
+    let rows = yard.house.manifest();
+    assert_eq!(rows[2]["session_id"], rows[4]["session_id"]);
+    assert_eq!(rows[4]["resumed"], true);
+}
+
+#[test]
+fn a_judge_that_runs_a_build_cannot_change_the_project() {
+    use chain::{ACHIEVED, CLARIFY, GOAL, WORK, rules};
+    let Some(yard) = yard() else { return };
+    yard.git_init();
+    yard.house
+        .write("build.sh", "mkdir -p out && cat kept.txt kept.txt >out/twice && cat out/twice\n");
+    yard.give_away();
+    let kept = yard.house.project.join("kept.txt");
+    let state = || {
+        let about = kept.metadata().unwrap();
+        (yard.house.read("kept.txt"), about.mode(), about.mtime(), about.mtime_nsec())
     };
-    let up = compose(&["up", "--abort-on-container-exit", "--exit-code-from", "demo"]);
-    let down = compose(&["down", "--volumes"]);
-    assert_eq!(up.status.code(), Some(0), "{}\n{}", stdout(&up), stderr(&up));
-    assert!(down.status.success(), "{}", stderr(&down));
-    assert!(yard.house.exists("flower-demo/runs/manifest.json"));
+    let before = state();
+    let real = yard.house.project.display();
+    let judged = |command: &str| {
+        let calls = serde_json::json!([{"name": "Bash", "input": {"command": command}}]);
+        let judge =
+            format!("  - match: {{step: work.judge, turn: 0}}\n    reply: {{tools: {calls}}}\n");
+        let gate = yard.gate(&rules(&[CLARIFY, GOAL, WORK, &judge, ACHIEVED]));
+        let words = ["go", "do it", "--judge-can-run", "--new"];
+        ends_with(yard.wrapper(&words).env("FLOWER_GATE", gate.url()), 0);
+        let requests = gate.requests();
+        let saw = |request: &&Value| {
+            house::step_of(request) == "work.judge" && !tool_results(request).is_empty()
+        };
+        let said = tool_results(requests.iter().find(saw).unwrap()).remove(0).2;
+        (said, yard.house.steps())
+    };
+    let (said, steps) = judged(&format!(
+        "sh build.sh; chmod 600 kept.txt; touch -d 2001-01-01 kept.txt; echo bad >>kept.txt; \
+         cd '{real}'; sh build.sh 2>&1; echo bad >>kept.txt; mv kept.txt moved; rm -f kept.txt; \
+         echo x >planted; ls; cat kept.txt"
+    ));
+    assert!(
+        said.starts_with("kept\nkept\n") && said.contains("kept.txt\nruns\nkept\n"),
+        "the build works: {said}"
+    );
+    assert_eq!(state(), before, "{said}");
+    for made in ["planted", "out", "moved"] {
+        assert!(!yard.house.exists(made), "{said}");
+    }
+    assert_eq!(steps.last().unwrap(), "work.judge#1");
+
+    // The kernel keeps content, but neither modes nor times; so what changes those is no verdict.
+    let (_, steps) = judged(&format!("chmod 600 '{real}/kept.txt'"));
+    assert_eq!(steps.last().unwrap(), "work.judge#1#retry1");
+}
+
+#[test]
+fn a_project_of_root_under_its_home_is_worked_in_without_capabilities() {
+    if !rustix::process::getuid().is_root() {
+        return support::skip("a project under /root", "only root has one");
+    }
+    let folder = tempfile::tempdir_in("/root").unwrap();
+    let Some(mut yard) = yard_at(|_| folder.path().join("pröject")) else { return };
+    yard.owner = 0;
+    yard.give_away();
+    let said =
+        yard.bash("id -u; grep CapEff /proc/self/status; echo new >new.txt; touch ../x ~/x; :");
+    assert!(said.starts_with("0\nCapEff:\t0000000000000000"), "{said}");
+    assert_eq!(yard.house.read("new.txt"), "new\n");
+    assert_eq!(yard.house.project.join("new.txt").metadata().unwrap().uid(), 0);
+    assert!(!folder.path().join("x").exists());
 }

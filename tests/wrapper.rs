@@ -23,26 +23,52 @@ case $1 in
         cat "$ENGINE/info"
         ;;
     image) cat "$ENGINE/label" 2>/dev/null || exit 1 ;;
-    build) words "$@" >"$ENGINE/build"; ls -A "$(eval "echo \${$#}")" >"$ENGINE/context" ;;
+    inspect) cat "$ENGINE/inspect" 2>/dev/null || exit 1 ;;
+    rm | stop) words "$@" >>"$ENGINE/$1" ;;
+    build)
+        words "$@" >"$ENGINE/build"
+        for context; do :; done
+        ls -A "$context" >"$ENGINE/context"
+        echo "$context" >"$ENGINE/context-folder"
+        [ ! -f "$ENGINE/offline" ] || { echo "lookup registry: no such host" >&2; exit 1; }
+        [ ! -p "$ENGINE/building" ] || exec cat "$ENGINE/building"
+        ;;
     kill) words "$@" >"$ENGINE/kill"; echo >"$ENGINE/end" ;;
     run)
+        for word; do
+            case $word in
+                *:/run/flower:ro) box=${word%:/run/flower:ro} ;;
+                *:/run/flower/config:rw) config=${word%:/run/flower/config:rw} ;;
+                *:/var/lib/flower/runs:rw) runs=${word%:/var/lib/flower/runs:rw} ;;
+            esac
+        done
         case " $* " in
             *" --entrypoint "*)
                 words "$@" >"$ENGINE/probe"
                 [ ! -f "$ENGINE/blind" ] || exit 0
                 while [ "$1" != -c ]; do shift; done
+                count=$#
+                while [ "$count" -gt 0 ]; do
+                    word=$1
+                    shift
+                    [ "$word" != /var/lib/flower/runs ] || word=$runs
+                    set -- "$@" "$word"
+                    count=$((count - 1))
+                done
                 exec /bin/sh "$@"
                 ;;
         esac
         words "$@" >"$ENGINE/run"
+        rm -rf "$ENGINE/box"
+        cp -RL "$box" "$ENGINE/box"
         for word; do
             case $word in
-                *:/run/flower:ro) box=${word%:/run/flower:ro} ;;
+                *.env:/run/flower/*) cat "${word%%:*}" >"$ENGINE/box/${word##*/run/flower/}" ;;
                 *.env:ro) cat "${word%%:*}" >"$ENGINE/project.env" ;;
             esac
         done
-        cat "$box/env" >"$ENGINE/env"
-        { stat -c %a "$box/env"; echo "$box"; } >"$ENGINE/box"
+        for copy in "$ENGINE/box/"*.env:ro; do [ ! -f "$copy" ] || mv "$copy" "${copy%:ro}"; done
+        { stat -c %a "$box/env"; echo "$box"; } >"$ENGINE/about-box"
         [ ! -f "$ENGINE/act" ] || . "$ENGINE/act"
         exit "$(cat "$ENGINE/code")"
         ;;
@@ -336,20 +362,20 @@ fn a_secret_is_in_a_private_file_and_nowhere_else() {
         let words = machine.words(told);
         assert!(!words.iter().any(|word| word.contains("canary")), "{words:?}");
         assert!(!words.iter().any(|word| word.starts_with("--env-file")));
-        assert!(words.contains(&"FLOWER_ENV=/run/flower/env".to_owned()));
+        assert!(words.contains(&"FLOWER_ENV=/run/flower/named.env".to_owned()));
         assert!(words.contains(&"FLOWER_WINDOW".to_owned()));
     }
-    let env = machine.told("env").unwrap();
-    let lines: Vec<&str> = env.lines().skip(1).collect();
+    let env = machine.told("box/env").unwrap();
     let expected = [
         "ANTHROPIC_API_KEY='canary-1 $x#y'",
         "ANTHROPIC_BASE_URL=https://canary.invalid/",
         "FLOWER_WINDOW=100000",
         "https_proxy=http://u:canary@p.invalid/",
-        "MINE=canary-named",
     ];
-    assert_eq!(lines, expected);
-    let kept = machine.told("box").unwrap();
+    assert_eq!(env.lines().collect::<Vec<_>>(), expected);
+    let named = machine.told("box/named.env").unwrap();
+    assert_eq!(named, "ANTHROPIC_API_KEY=lower\nMINE=canary-named\n", "as it is");
+    let kept = machine.told("about-box").unwrap();
     let (mode, folder) = kept.trim_end().split_once('\n').unwrap();
     assert_eq!(mode, "600");
     assert!(!Path::new(folder).exists(), "removed at the end");
@@ -362,7 +388,7 @@ fn flower_reads_back_what_was_written_for_it() {
     for value in ["plain-123_/+=", "with space", "a'b", "$HOME `x` \\n", "#x", "ünï"] {
         let machine = Machine::new();
         ends_with(machine.wrapper(&["go", "x"]).env("ANTHROPIC_API_KEY", value), 0);
-        let parsed = flower::settings::parse(machine.told("env").unwrap().as_bytes()).unwrap();
+        let parsed = flower::settings::parse(machine.told("box/env").unwrap().as_bytes()).unwrap();
         let line = parsed.lines.iter().find(|line| line.key == "ANTHROPIC_API_KEY").unwrap();
         assert_eq!(line.value, value);
     }
@@ -376,19 +402,33 @@ fn flower_reads_back_what_was_written_for_it() {
 #[test]
 fn tokens_in_the_projects_own_file_are_for_flower_and_not_for_tools() {
     let machine = Machine::new();
-    std::fs::write(
-        machine.project.join(".env"),
-        "# mine\nANTHROPIC_API_KEY = canary\n#ANTHROPIC_API_KEY=old\nexport ANTHROPIC_AUTH_TOKEN=b\nANTHROPIC_BASE_URL=https://x.invalid\nPORT=1\n",
-    )
-    .unwrap();
+    let whole = "# mine\nANTHROPIC_API_KEY = canary\n#ANTHROPIC_API_KEY=old\nexport ANTHROPIC_AUTH_TOKEN=b\nANTHROPIC_BASE_URL=https://x.invalid\nPORT=1\n";
+    std::fs::write(machine.project.join(".env"), whole).unwrap();
     machine.run(&["go", "x"]);
     let shown = "# mine\nANTHROPIC_BASE_URL=https://x.invalid\nPORT=1\n";
     assert_eq!(machine.told("project.env").as_deref(), Some(shown));
-    let env = machine.told("env").unwrap();
-    assert_eq!(
-        env.lines().skip(1).collect::<Vec<_>>(),
-        ["ANTHROPIC_API_KEY = canary", "export ANTHROPIC_AUTH_TOKEN=b"]
-    );
+    assert_eq!(machine.told("box/project.env").as_deref(), Some(whole), "lines keep their numbers");
+    assert_eq!(machine.told("box/env").as_deref(), Some("\n"), "none is the environment's");
+}
+
+#[test]
+fn a_link_to_settings_elsewhere_is_for_flower_alone() {
+    let machine = Machine::new();
+    let elsewhere = machine.home.join("elsewhere.env");
+    std::fs::write(&elsewhere, "ANTHROPIC_API_KEY=canary\n").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, machine.project.join(".env")).unwrap();
+    machine.run(&["go", "x"]);
+    let lent = machine.told("box/project.env");
+    assert_eq!(lent.as_deref(), Some("ANTHROPIC_API_KEY=canary\n"));
+    assert_eq!(machine.told("project.env"), None, "nothing is laid over it");
+
+    let words = {
+        let mut command = machine.wrapper(&["go", "x"]);
+        ends_with(command.env("FLOWER_ENV", ".env"), 0);
+        machine.words("run")
+    };
+    let named = format!("FLOWER_ENV={}", machine.project.join(".env").display());
+    assert!(words.contains(&named), "the same file by another way: {words:?}");
 }
 
 #[test]
@@ -472,14 +512,18 @@ fn codes_of_flower_pass_and_those_of_the_engine_become_a_sentence() {
         machine.tell("code", &code.to_string());
         ends_with(&mut machine.wrapper(&["go", "x"]), code);
     }
-    for (code, why) in
-        [(125, "could not start"), (126, "could not run"), (127, "could not run"), (137, "memory")]
-    {
+    let told = [(125, "could not start"), (126, "could not run"), (127, "could not run")];
+    for (code, why) in told.into_iter().chain([(137, "killed from outside")]) {
         machine.tell("code", &code.to_string());
         let output = ends_with(&mut machine.wrapper(&["go", "x"]), 1);
         assert!(stderr(&output).contains(why), "{}", stderr(&output));
         machine.is_tidy();
     }
+    machine.tell("inspect", "true\n");
+    let output = ends_with(&mut machine.wrapper(&["go", "x"]), 1);
+    assert!(stderr(&output).contains("limit of memory, 3072m"), "{}", stderr(&output));
+    let removed = machine.words("rm");
+    assert!(removed[1].starts_with("flowerbox-"), "{removed:?}");
 }
 
 #[test]
@@ -525,6 +569,7 @@ fn a_folder_that_the_engine_does_not_see_is_noticed_first() {
     machine.refuses(&mut machine.wrapper(&["go", "x"]), 1, "does not see");
     let left: Vec<_> = std::fs::read_dir(&machine.project).unwrap().collect();
     assert_eq!(left.len(), 1, "only runs: {left:?}");
+    assert_eq!(std::fs::read_dir(machine.project.join("runs")).unwrap().count(), 0);
 }
 
 #[test]
@@ -546,21 +591,10 @@ fn what_a_killed_wrapper_left_is_removed_by_the_next_and_what_is_in_use_is_not()
 #[test]
 fn a_terminal_is_passed_on_where_there_is_one() {
     let machine = Machine::new();
-    let mut command = Command::new("script");
-    command.args(["-q", "-e", "-c", SCRIPT]).arg("/dev/null");
-    let wrapper = machine.wrapper(&[]);
-    command.current_dir(&machine.project).env_clear();
-    for (name, value) in wrapper.get_envs() {
-        command.env(name, value.unwrap());
-    }
-    match command.env("TERM", "xterm").stdin(Stdio::null()).output() {
-        Ok(output) => {
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-            let words = machine.words("run");
-            assert!(words.contains(&"-t".to_owned()) && words.contains(&"-i".to_owned()));
-        }
-        Err(_) => support::skip("terminal of the box", "no script(1)"),
-    }
+    let Some(output) = on_a_terminal(&machine.wrapper(&[]), "") else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let words = machine.words("run");
+    assert!(words.contains(&"-t".to_owned()) && words.contains(&"-i".to_owned()));
 }
 
 #[test]
@@ -571,6 +605,23 @@ fn what_git_runs_by_itself_is_compared_at_the_end() {
     machine.tell("act", &format!("echo x >'{}'\n", hook.display()));
     let output = ends_with(&mut machine.wrapper(&["go", "x"]), 0);
     assert!(stderr(&output).contains(&hook.display().to_string()), "{}", stderr(&output));
+
+    // A worktree that leads git to a repository of somebody's making.
+    let git = machine.project.join(".git");
+    let state = machine.home.join(".local/state/flower/worktrees");
+    let trees = state.join(flower::transcript::project_key(&machine.project));
+    let plant = format!(
+        "mkdir -p '{0}/good' '{0}/evil' '{1}/worktrees/x'; echo 'gitdir: {1}/worktrees/good' >'{0}/good/.git'; \
+         echo 'gitdir: /evil' >'{0}/evil/.git'; echo ../../evil >'{1}/worktrees/x/commondir'\n",
+        trees.display(),
+        git.display()
+    );
+    machine.tell("act", &plant);
+    let output = ends_with(&mut machine.wrapper(&["go", "x", "--isolate"]), 0);
+    for path in [trees.join("evil/.git"), git.join("worktrees/x/commondir")] {
+        assert!(stderr(&output).contains(path.to_str().unwrap()), "{}", stderr(&output));
+    }
+    assert!(!stderr(&output).contains("good/.git"), "{}", stderr(&output));
 
     let planted = machine.project.join(".git/commondir");
     machine.tell("act", &format!("echo ../evil >'{}'\n", planted.display()));
@@ -600,4 +651,276 @@ fn signals_reach_the_box_and_its_code_is_waited_for() {
     let name = started.iter().position(|word| word == "--name").unwrap() + 1;
     assert_eq!(words[3], started[name]);
     machine.is_tidy();
+}
+
+/// Words of `-e NAME=value`.
+fn variable<'a>(words: &'a [String], name: &str) -> Option<&'a str> {
+    words.iter().find_map(|word| word.strip_prefix(name)?.strip_prefix('='))
+}
+
+#[test]
+fn worktrees_and_their_workbench_lie_where_flower_has_them_outside() {
+    let deep = "deep/".repeat(60) + "ünd 中文 😀_x.y";
+    for name in ["project", "my prüject_1.x", "Ж", &deep] {
+        let machine = Machine::with_project(name);
+        let words = machine.run(&["go", "x", "--isolate"]);
+        let state = machine.home.join(".local/state");
+        let key = flower::transcript::project_key(&machine.project);
+        let trees = state.join("flower/worktrees").join(&key);
+        let file = machine.project.file_name().unwrap().to_str().unwrap();
+        let desk = machine.project.with_file_name(format!(".flower-{file}"));
+        for place in [&trees, &desk] {
+            assert!(mounts(&words).contains(&at(place, "rw").as_str()), "{words:?}");
+            assert!(!place.exists(), "it was made for nothing: {}", place.display());
+        }
+        assert_eq!(variable(&words, "XDG_STATE_HOME"), state.to_str());
+    }
+    let machine = Machine::with_project("u\u{308}");
+    machine.refuses(&mut machine.wrapper(&["go", "x", "--isolate"]), 1, "cannot be mapped");
+    machine.run(&["go", "x"]);
+}
+
+#[test]
+fn without_isolate_only_what_is_there_is_mapped() {
+    let machine = Machine::new();
+    let words = machine.run(&["go", "x", "--", "--isolate"]);
+    assert!(variable(&words, "XDG_STATE_HOME").is_none(), "{words:?}");
+    let state = machine.home.join("state");
+    let key = flower::transcript::project_key(&machine.project);
+    let trees = state.join("flower/worktrees").join(&key);
+    let away = state.join("flower/workbenches").join(&key);
+    let other = state.join("flower/worktrees/-other-project");
+    for folder in [&trees, &away, &other] {
+        std::fs::create_dir_all(folder).unwrap();
+    }
+    // A link on the way would make one worktree two.
+    let link = machine.home.join("link");
+    std::os::unix::fs::symlink(&state, &link).unwrap();
+    ends_with(machine.wrapper(&["go", "x"]).env("XDG_STATE_HOME", &link), 0);
+    let words = machine.words("run");
+    let given = mounts(&words);
+    assert!(given.contains(&at(&trees, "rw").as_str()), "{given:?}");
+    assert!(given.contains(&at(&away, "ro").as_str()), "{given:?}");
+    assert!(!given.iter().any(|mount| mount.contains("other-project")), "{given:?}");
+    assert_eq!(variable(&words, "XDG_STATE_HOME"), state.to_str());
+
+    ends_with(machine.wrapper(&["go", "x", "--isolate"]).env("XDG_STATE_HOME", &link), 0);
+    let words = machine.words("run");
+    assert!(
+        mounts(&words).contains(&at(&away, "rw").as_str()),
+        "the one that is there stays the one"
+    );
+}
+
+#[test]
+fn the_users_folder_is_writable_only_where_something_is_to_be_written() {
+    let machine = Machine::new();
+    let config = machine.home.join(".config/flower");
+    let writable = format!("{}:/run/flower/config:rw", config.display());
+    let words = machine.run(&["go", "x"]);
+    assert!(!mounts(&words).iter().any(|mount| mount.contains("/run/flower/config")));
+    assert!(!config.exists());
+    for said in [&["setup"][..], &["config", "trust"]] {
+        let words = machine.run(said);
+        assert!(mounts(&words).contains(&writable.as_str()), "{said:?}: {words:?}");
+    }
+    assert!(config.is_dir(), "made first, or the engine would make it as root");
+    let words = machine.run(&["config", "ANTHROPIC_API_KEY"]);
+    assert!(mounts(&words).contains(&writable.replace(":rw", ":ro").as_str()));
+}
+
+/// The same command where standard input, output and errors are a terminal; nothing without script(1).
+fn on_a_terminal(command: &Command, words: &str) -> Option<Output> {
+    let mut script = Command::new("script");
+    script.args(["-q", "-e", "-c", &format!("{SCRIPT} {words}"), "/dev/null"]);
+    script.current_dir(command.get_current_dir().unwrap()).env_clear().stdin(Stdio::null());
+    for (name, value) in command.get_envs() {
+        script.env(name, value.unwrap());
+    }
+    let output = script.env("TERM", "xterm").output().ok();
+    if output.is_none() {
+        support::skip("terminal of the box", "no script(1)");
+    }
+    output
+}
+
+#[test]
+fn without_any_key_a_person_at_a_terminal_can_set_one_up() {
+    let machine = Machine::new();
+    let offered = |machine: &Machine| {
+        mounts(&machine.words("run")).iter().any(|mount| mount.ends_with("/config:rw"))
+    };
+    let Some(output) = on_a_terminal(&machine.wrapper(&[]), "go x") else { return };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(offered(&machine));
+    on_a_terminal(machine.wrapper(&[]).env("ANTHROPIC_API_KEY", "x"), "go x");
+    assert!(!offered(&machine));
+    std::fs::create_dir(machine.home.join(".claude")).unwrap();
+    let settings = r#"{"env": {"ANTHROPIC_AUTH_TOKEN": "x"}}"#;
+    std::fs::write(machine.home.join(".claude/settings.json"), settings).unwrap();
+    on_a_terminal(&machine.wrapper(&[]), "go x");
+    assert!(!offered(&machine));
+}
+
+#[test]
+fn a_build_that_fails_or_is_ended_is_one_sentence_and_leaves_nothing() {
+    let machine = Machine::new();
+    std::fs::remove_file(machine.engine.join("label")).unwrap();
+    machine.tell("offline", "");
+    let temporary = machine.home.join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let mut command = machine.wrapper(&["go", "x"]);
+    machine.refuses(command.env("TMPDIR", &temporary), 1, "could not be built; without a network");
+    std::fs::remove_file(machine.engine.join("offline")).unwrap();
+
+    let fifo = machine.engine.join("building");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let mut child = command.stderr(Stdio::null()).spawn().unwrap();
+    // Open once the engine builds; what it builds from is there then.
+    let writer = std::fs::File::options().write(true).open(&fifo).unwrap();
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 1);
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+    drop(writer);
+    assert_eq!(std::fs::read_dir(&temporary).unwrap().count(), 0);
+    assert!(machine.told("run").is_none());
+    machine.is_tidy();
+}
+
+#[test]
+fn the_image_can_hold_the_claude_program() {
+    let machine = Machine::new();
+    let program = machine.home.join("claude");
+    std::fs::write(&program, "#!/bin/sh\n").unwrap();
+    let mut build = Command::new(BUILD);
+    for (name, value) in machine.wrapper(&[]).get_envs() {
+        build.env(name, value.unwrap());
+    }
+    build.env_remove("FLOWERBOX_BASE").env_remove("FLOWERBOX_BINARY");
+    ends_with(build.env("FLOWERBOX_CLAUDE", &program), 0);
+    let words = machine.words("build");
+    assert!(words.contains(&"WITH_CLAUDE=1".to_owned()), "{words:?}");
+    assert!(words.contains(&"CLAUDE=claude.binary".to_owned()));
+    assert!(machine.told("context").unwrap().contains("claude.binary"));
+    let output = ends_with(build.env("FLOWERBOX_CLAUDE", "/nowhere"), 1);
+    assert!(stderr(&output).contains("there is no file /nowhere"));
+}
+
+#[test]
+fn a_killed_wrapper_leaves_a_box_that_is_told_and_a_folder_that_is_removed_after_it() {
+    let machine = Machine::new();
+    let fifo = machine.engine.join("end");
+    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    machine.tell("act", "echo started; cat \"$ENGINE/end\" >/dev/null\n");
+    let mut child = machine
+        .wrapper(&["go", "x"])
+        .env("ANTHROPIC_API_KEY", "canary")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let pid = child.id();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    std::fs::write(&fifo, "\n").unwrap();
+    std::fs::remove_file(machine.engine.join("act")).unwrap();
+
+    machine.tell("inspect", "true\n");
+    let output = ends_with(&mut machine.wrapper(&["config"]), 0);
+    let said = stderr(&output);
+    assert!(
+        said.contains("docker stop flowerbox-") && said.contains(&format!(".{pid}'")),
+        "{said}"
+    );
+    machine.tell("inspect", "false\n");
+    let output = ends_with(&mut machine.wrapper(&["config"]), 0);
+    assert_eq!(stderr(&output), "");
+    machine.is_tidy();
+}
+
+/// Runs the wrapper with a small file system at one place; nothing where a user may not have one.
+fn with_a_full_disk(machine: &Machine, place: &Path, words: &str) -> Option<Output> {
+    std::fs::create_dir_all(place).unwrap();
+    let tells = "mount -t tmpfs -o size=64k,nr_inodes=64 none \"$1\" || exit 99; \
+                 cat /dev/zero >\"$1/full\" 2>/dev/null; exec ";
+    let mut command = Command::new("unshare");
+    command
+        .args(["-r", "-m", "sh", "-c", &format!("{tells}{SCRIPT} {words}"), "sh"])
+        .arg(place)
+        .current_dir(&machine.project)
+        .env_clear()
+        .stdin(Stdio::null());
+    for (name, value) in machine.wrapper(&[]).get_envs() {
+        command.env(name, value.unwrap());
+    }
+    let output = command.env("ANTHROPIC_API_KEY", "x").output().ok();
+    if output.as_ref().is_none_or(|output| output.status.code() == Some(99)) {
+        support::skip("full disk", "no file system can be made for one process");
+        return None;
+    }
+    output
+}
+
+#[test]
+fn a_full_disk_is_one_sentence_before_anything_is_started() {
+    let machine = Machine::new();
+    let rooms = machine.home.join(".local/state/flower/box");
+    let project = machine.project.clone();
+    for place in [&rooms, &project.join("runs")] {
+        let Some(output) = with_a_full_disk(&machine, place, "go x 2>&1") else { return };
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let said: Vec<&str> =
+            said.lines().filter(|line| !line.contains("network is open")).collect();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(said[0].contains("disk") || said[0].contains("No space"), "{said:?}");
+        assert!(machine.told("run").is_none());
+    }
+}
+
+#[test]
+fn what_belongs_to_somebody_else_is_told_before_anything_is_started() {
+    if !rustix::process::getuid().is_root() {
+        return support::skip("somebody else's files", "only root can make them");
+    }
+    // The engine runs its probe as the project's owner would.
+    let machine = Machine::new();
+    for folder in [machine.home.parent().unwrap(), &machine.project, &machine.engine] {
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    std::os::unix::fs::chown(&machine.project, Some(4711), Some(4711)).unwrap();
+    let runs = machine.project.join("runs");
+    std::fs::create_dir(&runs).unwrap();
+    let engine = ENGINE
+        .replace("exec /bin/sh \"$@\"", "exec setpriv --reuid 4711 --clear-groups /bin/sh \"$@\"");
+    std::fs::write(machine.engine.join("docker"), engine).unwrap();
+    let output = ends_with(&mut machine.wrapper(&["go", "x"]), 1);
+    let said = stderr(&output);
+    assert!(said.contains("belongs to user 4711, so the box runs as that user"), "{said}");
+    let sentence = format!("user 4711, cannot work in {} of user 0", runs.display());
+    assert!(said.contains(&sentence), "{said}");
+    assert!(machine.told("run").is_none());
+}
+
+#[test]
+fn a_copy_of_the_users_folder_comes_back_private_where_the_box_runs_as_somebody_else() {
+    if !rustix::process::getuid().is_root() {
+        return support::skip("somebody else's files", "only root can make them");
+    }
+    let machine = Machine::new();
+    std::os::unix::fs::chown(&machine.project, Some(4711), Some(4711)).unwrap();
+    let config = machine.home.join(".config/flower");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("models.json"), "{}").unwrap();
+    machine.tell("act", "ls \"$config\"; stat -c %u \"$config\"; echo A=1 >\"$config/.env\"\n");
+    let output = ends_with(&mut machine.wrapper(&["setup"]), 0);
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "models.json\n4711\n");
+    let written = config.join(".env");
+    assert_eq!(std::fs::read_to_string(&written).unwrap(), "A=1\n");
+    let about = std::fs::metadata(&written).unwrap();
+    assert_eq!(about.permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::os::unix::fs::MetadataExt::uid(&about), 0);
 }

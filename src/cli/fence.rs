@@ -127,6 +127,9 @@ impl<'a> Look<'a> {
         let mut secrets: Vec<PathBuf> = SECRETS.iter().filter_map(|name| below(name)).collect();
         secrets.extend(settings.config_dir().map(Path::to_owned));
         let mut own = vec![site.run_dir.to_owned()];
+        // In a box: what the wrapper maps for flower alone.
+        let lent = settings.origin("FLOWER_BOX").filter(|origin| **origin == Origin::Process);
+        own.extend(lent.and_then(|_| settings.non_empty("FLOWER_BOX")).map(PathBuf::from));
         own.extend(key_files(house));
         secrets.extend(own.iter().cloned());
         secrets.retain(|path| site.will_have(path));
@@ -245,7 +248,11 @@ fn key_files(house: &House) -> Vec<PathBuf> {
         Origin::File { path, .. } | Origin::Borrowed { path } => Some(house.current_dir.join(path)),
         Origin::Process | Origin::Default => None,
     }));
-    if let Some(project) = house.settings.project() {
+    let project = house.settings.project();
+    if let Some(lent) = project.filter(|project| project.lent) {
+        files.retain(|file| *file != house.current_dir.join(&lent.path));
+    }
+    if let Some(project) = project.filter(|project| !project.lent) {
         let alone = load(&Environment::default(), Some(&project.real), false);
         let holds = |(key, value): (&OsString, &crate::settings::Value)| {
             key.to_str().is_some_and(is_key) && !value.text.is_empty()

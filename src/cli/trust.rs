@@ -33,7 +33,12 @@ pub(super) fn project_env(house: &House) -> anyhow::Result<()> {
             if !ask(&question)? {
                 return Err(refused(question));
             }
-            Ok(settings.remember_trust()?)
+            // In a box the place is read-only; the answer counts all the same.
+            if let Err(error) = settings.remember_trust() {
+                let reason = error.to_string();
+                warn(&house.language.text("settings.not_remembered", &[("reason", &reason)]));
+            }
+            Ok(())
         }
     }
 }

@@ -106,6 +106,8 @@ pub struct ProjectFile {
     pub real: PathBuf,
     /// Of the bytes that were read, so that what was trusted is what counts.
     pub sha256: String,
+    /// In a box: what lies there has no keys in it, and was read from where the wrapper mapped the whole.
+    pub lent: bool,
 }
 
 /// What was found.
@@ -131,11 +133,17 @@ pub fn load(environment: &Environment, explicit: Option<&Path>, replace: bool) -
         let value = Value { text: value.clone(), origin: Origin::Process, inside: false };
         loaded.values.insert(key.clone(), value);
     }
+    if let Some(path) = environment.mapped("env") {
+        take_lent(&mut loaded, &path);
+    }
     if let Some(path) = explicit {
         let bytes = read(&environment.current_dir.join(path), path, true, &mut loaded.warnings);
         take(&mut loaded, path, bytes.as_deref(), replace);
         return loaded;
     }
+    let own = environment.current_dir.join(".env");
+    let real_own = fs::canonicalize(&own).ok();
+    let lent = environment.mapped("project.env").filter(|path| path.is_file());
     let mut seen = Vec::new();
     for place in places(environment) {
         let full = environment.current_dir.join(&place.path);
@@ -144,12 +152,16 @@ pub fn load(environment: &Environment, explicit: Option<&Path>, replace: bool) -
             // Run from its own checkout, the project's file and the checkout's are one: read it once.
             continue;
         }
-        let bytes = read(&full, &place.path, place.named, &mut loaded.warnings);
-        if let (Some(bytes), Some(real)) = (&bytes, &real)
-            && fs::canonicalize(environment.current_dir.join(".env")).is_ok_and(|own| own == *real)
-        {
-            let (path, real) = (place.path.clone(), real.clone());
-            loaded.project = Some(ProjectFile { path, real, sha256: hex(&Sha256::digest(bytes)) });
+        let is_own = full == own || real.is_some() && real == real_own;
+        let source = lent.as_ref().filter(|_| is_own).unwrap_or(&full);
+        let bytes = read(source, &place.path, place.named, &mut loaded.warnings);
+        if let Some(bytes) = bytes.as_ref().filter(|_| is_own) {
+            loaded.project = Some(ProjectFile {
+                path: place.path.clone(),
+                real: real.clone().unwrap_or(full),
+                sha256: hex(&Sha256::digest(bytes)),
+                lent: lent.is_some(),
+            });
         }
         seen.push(real);
         take(&mut loaded, &place.path, bytes.as_deref(), replace);
@@ -220,6 +232,23 @@ fn read(full: &Path, shown: &Path, named: bool, warnings: &mut Vec<Warning>) -> 
             warnings.push(Warning::new("settings.unreadable", &values));
             None
         }
+    }
+}
+
+/// What the environment of the wrapper held. A container's own environment is no place for secrets, so it
+/// comes as a file; who could put another file in its place could as well have set the variable.
+fn take_lent(loaded: &mut Loaded, path: &Path) {
+    let Some(bytes) = read(path, path, false, &mut loaded.warnings) else {
+        return;
+    };
+    let Ok(parsed) = grammar::parse(&bytes) else {
+        let file = path.display().to_string();
+        loaded.warnings.push(Warning::new("settings.undecodable", &[("file", &file)]));
+        return;
+    };
+    for line in parsed.lines {
+        let value = Value { text: line.value.into(), origin: Origin::Process, inside: line.inside };
+        loaded.values.entry(line.key.into()).or_insert(value);
     }
 }
 
@@ -351,6 +380,37 @@ mod tests {
         assert_eq!(text("B"), Some("checkout"));
         assert_eq!(text("C"), None);
         assert_eq!(text("ANTHROPIC_AUTH_TOKEN"), Some("borrowed"));
+    }
+
+    #[test]
+    fn in_a_box_what_was_in_the_environment_outside_counts_as_such() {
+        let root = tempfile::tempdir().unwrap();
+        let (mapped, work) = (root.path().join("mapped"), root.path().join("work"));
+        fs::create_dir(&mapped).unwrap();
+        fs::create_dir(&work).unwrap();
+        fs::write(mapped.join("env"), "ANTHROPIC_AUTH_TOKEN='a $b'\nHTTPS_PROXY=p\n").unwrap();
+        fs::write(mapped.join("project.env"), "\nANTHROPIC_API_KEY=whole\nA=1\n").unwrap();
+        fs::write(work.join(".env"), "A=1\nFLOWER_BOX=/forged\n").unwrap();
+        let mut environment = Environment { current_dir: work.clone(), ..Environment::default() };
+        let origin = |environment: &Environment, key: &str| {
+            load(environment, None, false).values.get(OsStr::new(key)).map(|v| v.origin.clone())
+        };
+        assert_eq!(origin(&environment, "HTTPS_PROXY"), None, "a file says nothing of a box");
+        environment.variables.insert("FLOWER_BOX".into(), mapped.into());
+        environment.variables.insert("HTTPS_PROXY".into(), "real".into());
+        let loaded = load(&environment, None, false);
+        let value = |key: &str| loaded.values[OsStr::new(key)].clone();
+        assert_eq!(value("ANTHROPIC_AUTH_TOKEN").text, "a $b");
+        assert_eq!(value("ANTHROPIC_AUTH_TOKEN").origin, Origin::Process);
+        assert_eq!(value("HTTPS_PROXY").text, "real");
+        assert_eq!(loaded.set, ["ANTHROPIC_API_KEY", "A"]);
+        let line = Origin::File { path: work.join(".env"), line: 2 };
+        assert_eq!(value("ANTHROPIC_API_KEY").origin, line, "as outside");
+        let project = loaded.project.unwrap();
+        assert_eq!(project.path, work.join(".env"));
+        let whole = hex(&Sha256::digest(b"\nANTHROPIC_API_KEY=whole\nA=1\n"));
+        assert_eq!((project.sha256, project.lent), (whole, true));
+        assert_eq!(loaded.warnings, [], "the wrapper's quotes are no finding");
     }
 
     #[test]

@@ -34,3 +34,24 @@ pub(crate) const REFUSED: &str = concat!(
 pub(crate) fn rules(parts: &[&str]) -> String {
     parts.concat()
 }
+
+/// A coordinator whose first reply gives out these tasks.
+pub(crate) fn dispatch(inputs: &[&str]) -> String {
+    let calls: Vec<String> = inputs
+        .iter()
+        .map(|input| {
+            format!(
+                "          - {{name: Agent, input: {{subagent_type: coder, description: d, {input}}}}}\n"
+            )
+        })
+        .collect();
+    let head = "  - match: {step: work, agent: main, turn: 0}\n    reply:\n      tools:\n";
+    format!("{head}{}", calls.concat())
+}
+
+/// A worker that runs one command, as often as it is asked to, and says so.
+pub(crate) fn worker(command: &str) -> String {
+    format!(
+        "  - match: {{step: work, agent: coder, turn: 0}}\n    repeat: true\n    reply:\n      tools:\n        - name: Bash\n          input: {{command: {command:?}}}\n  - match: {{step: work, agent: coder, turn: 1}}\n    repeat: true\n    reply: {{text: My part is done.}}\n"
+    )
+}

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::chain::{ACHIEVED, CLARIFY, GOAL, WORK, rules};
+use crate::chain::{ACHIEVED, CLARIFY, GOAL, WORK, dispatch, rules, worker};
 use crate::house::{Gate, House, ends_with, shown, stderr, stdout, step_of, tool_results};
 
 /// A user's repository with one commit.
@@ -14,27 +14,6 @@ fn repository() -> House {
     house.git(&["add", "-A"]);
     house.git(&["commit", "-qm", "first"]);
     house
-}
-
-/// A coordinator whose first reply gives out these tasks.
-fn dispatch(inputs: &[&str]) -> String {
-    let calls: Vec<String> = inputs
-        .iter()
-        .map(|input| {
-            format!(
-                "          - {{name: Agent, input: {{subagent_type: coder, description: d, {input}}}}}\n"
-            )
-        })
-        .collect();
-    let head = "  - match: {step: work, agent: main, turn: 0}\n    reply:\n      tools:\n";
-    format!("{head}{}", calls.concat())
-}
-
-/// A worker that runs one command, as often as it is asked to, and says so.
-fn worker(command: &str) -> String {
-    format!(
-        "  - match: {{step: work, agent: coder, turn: 0}}\n    repeat: true\n    reply:\n      tools:\n        - name: Bash\n          input: {{command: {command:?}}}\n  - match: {{step: work, agent: coder, turn: 1}}\n    repeat: true\n    reply: {{text: My part is done.}}\n"
-    )
 }
 
 const COMMITS: &str =
@@ -99,6 +78,28 @@ fn three_at_once_leave_three_branches_and_nothing_else() {
         assert!(row["cwd"].as_str().unwrap().contains("/flower/worktrees/"), "{row}");
         assert!(row["gitBranch"].as_str().unwrap().starts_with("flower/coder-"), "{row}");
     }
+}
+
+#[test]
+fn ten_at_once_do_not_step_on_each_other() {
+    let house = repository();
+    let before = house.git(&["worktree", "list", "--porcelain"]);
+    let tasks: Vec<String> = (0..10).map(|number| format!("prompt: task-{number}")).collect();
+    let tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
+    let gate = house.gate(&rules(&[CLARIFY, &dispatch(&tasks), &worker(COMMITS), WORK]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--isolate", "--no-goal"]), 0);
+    for (_, is_error, text) in reports(&gate) {
+        assert!(!is_error && text.contains("(Branch flower/coder-"), "{text}");
+    }
+    let own = branches(&house).into_iter().filter(|branch| branch.starts_with("flower/"));
+    let mut files: Vec<String> =
+        own.map(|branch| house.git(&["diff", "--name-only", "main", &branch])).collect();
+    files.sort();
+    let expected: Vec<String> = (0..10).map(|number| format!("task-{number}.txt\n")).collect();
+    assert_eq!(files, expected, "each its own work and nobody else's");
+    assert_eq!(house.git(&["worktree", "list", "--porcelain"]), before);
+    assert_eq!(house.git(&["status", "--porcelain"]), "");
+    house.git(&["fsck", "--no-progress"]);
 }
 
 #[test]
