@@ -216,13 +216,24 @@ impl Database {
 
     pub(super) fn projects(&self) -> Result<Vec<String>> {
         patiently(|| {
-            self.connection
-                .prepare_cached(
-                    "SELECT DISTINCT substr(store_key, 1, instr(store_key, '/') - 1) FROM meta
-                     WHERE instr(store_key, '/') > 0 ORDER BY 1",
-                )?
-                .query_map([], |row| row.get(0))?
-                .collect()
+            // From one project to the next, past all of its transcripts. SQL's own functions on text
+            // would stop at a NUL in a name.
+            let mut query = self.connection.prepare_cached(
+                "SELECT store_key FROM meta WHERE store_key >= ?1 ORDER BY store_key LIMIT 1",
+            )?;
+            let (mut projects, mut from) = (Vec::new(), String::new());
+            while let Some(key) = query.query_row([&from], |row| row.get(0)).optional()? {
+                let key: String = key;
+                from = match key.split_once('/') {
+                    Some((project, _)) => {
+                        projects.push(project.to_owned());
+                        below(&format!("{project}/")).1
+                    }
+                    None => format!("{key}\0"),
+                };
+            }
+            projects.sort();
+            Ok(projects)
         })
     }
 
@@ -312,7 +323,7 @@ impl Database {
 /// The half-open range of all keys that begin with `prefix`, which ends in a slash.
 fn below(prefix: &str) -> (String, String) {
     // `0` is the character behind `/`, and keys are compared byte by byte.
-    (prefix.to_owned(), format!("{}0", prefix.trim_end_matches('/')))
+    (prefix.to_owned(), format!("{}0", prefix.strip_suffix("/").unwrap_or(prefix)))
 }
 
 fn is_main(key: &SessionKey) -> bool {
