@@ -149,7 +149,7 @@ impl Database {
         Ok(())
     }
 
-    /// Entries from this place on, at least `bytes` of them where there are as many; nothing where no
+    /// The entries from this place on until their text has at least this many bytes; nothing where no
     /// row is there.
     pub(super) fn load(&self, key: &SessionKey, from: i64, bytes: usize) -> Result<Option<Piece>> {
         patiently(|| {

@@ -82,7 +82,7 @@ pub(super) fn open(path: &Path, options: &StoreOptions) -> Result<Opened, StoreE
             "another flower is writing to it, and on this file system only one can at a time"
                 .to_owned(),
         ),
-        _ => StoreError::Database { path: shown.clone(), source: error },
+        _ => StoreError::from_database(&shown, error),
     };
     // Made absolute, a path is a path: SQLite would take `file:x?mode=memory` for an address.
     let file = std::path::absolute(path).map_err(|error| refuse(error.to_string()))?;
