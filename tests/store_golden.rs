@@ -11,9 +11,6 @@ use flower::transcript::{Entry, RawObject, SessionKey, decode_string};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-#[path = "support/conformance.rs"]
-mod conformance;
-
 /// Steps whose result or tables differ on purpose: series, index of the step, why.
 const DIFFERENT: &[(&str, usize, &str)] = &[
     ("no_uuid_entries", 7, "an empty uuid is none: both entries are kept"),
@@ -322,15 +319,6 @@ async fn what_the_reference_got_wrong_is_right() {
     store.delete(&empty).await.unwrap();
     assert!(store.list_session_summaries("p_x").await.unwrap().is_empty());
     assert!(store.list_subkeys("p_x", "s_1").await.unwrap().is_empty());
-}
-
-#[tokio::test]
-async fn the_contracts_hold_in_a_file_and_in_memory() {
-    let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&folder.path().join("runs/sessions.db")).unwrap();
-    conformance::keeps_the_contracts(&store).await;
-    let store = SqliteStore::open(Path::new(":memory:")).unwrap();
-    conformance::keeps_the_contracts(&store).await;
 }
 
 #[tokio::test]

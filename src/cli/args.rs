@@ -114,6 +114,11 @@ pub(super) enum Command {
     Config(super::config::ConfigArgs),
     /// The model endpoint that is built in
     Gate(super::gate::GateArgs),
+    /// The stored conversations of a run folder
+    Sessions {
+        #[command(subcommand)]
+        command: SessionsCommand,
+    },
     /// A workflow from a YAML file (not there yet)
     #[command(hide = true)]
     Run(Later),
@@ -122,11 +127,17 @@ pub(super) enum Command {
     #[command(hide = true)]
     Doctor(Later),
     #[command(hide = true)]
-    Sessions(Later),
-    #[command(hide = true)]
     Report(Later),
     #[command(hide = true)]
     Completions(Later),
+}
+
+/// `flower sessions`
+#[derive(Debug, Subcommand)]
+pub(super) enum SessionsCommand {
+    /// Serve the session store of the run folder to another program: JSON lines on standard input and
+    /// output
+    Serve,
 }
 
 /// Arguments of a command that is promised but not there.
@@ -293,6 +304,7 @@ impl Arguments {
             Command::Config(_) => ("config", &[]),
             Command::Setup => ("setup", &["--no-probe"]),
             Command::Gate(_) => ("gate", &[]),
+            Command::Sessions { .. } => ("sessions", &["-r"]),
             // Not there yet, which is said whatever the flags are.
             _ => return None,
         };
@@ -304,7 +316,7 @@ impl Arguments {
         }
         let given = [
             ("-w", global.workspace.is_some(), "`flower go` and `flower once`"),
-            ("-r", global.run_dir.is_some(), "`flower go` and `flower once`"),
+            ("-r", global.run_dir.is_some(), "`flower go`, `flower once` and `flower sessions`"),
             ("-v", global.verbose, "`flower go`, `flower once` and `flower demo`"),
             ("--output", global.output.is_some(), "`flower go`, `flower once` and `flower demo`"),
             ("fence", fence, "`flower go`, `flower once` and `flower demo`"),

@@ -24,6 +24,7 @@ mod once;
 mod output;
 mod person;
 mod rewrite;
+mod sessions;
 mod setup;
 mod signal;
 mod terminal;
@@ -92,9 +93,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             gate::run(gate, house.language)
         }
         Command::Setup => setup::run(global),
+        Command::Sessions { command } => sessions::run(global, command),
         Command::Run(_)
         | Command::Doctor(_)
-        | Command::Sessions(_)
         | Command::Report(_)
         | Command::Completions(_) => {
             let house = assemble::House::look(global)?;

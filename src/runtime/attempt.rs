@@ -280,7 +280,12 @@ impl Runtime {
         let opening = Opening { fences, ..opening };
         let conversation = self.parts.engine.open(opening, host).await?;
         let mut booked = Booked { conversation, manifest: &self.manifest, result };
-        self.in_time(booked.conversation.turn(&prompt)).await?
+        let end = self.in_time(booked.conversation.turn(&prompt)).await;
+        // A result is there, good or bad: from here on not even a loss of power takes it.
+        let settled = self.parts.store.settle().await;
+        let end = end??;
+        settled.map_err(store_failed)?;
+        Ok(end)
     }
 
     pub(super) fn host(&self, assignment: &Assignment<'_>) -> StepHost {

@@ -1,16 +1,21 @@
 //! What the store asks of its database, one function for each method; runs on one thread.
 
+use std::collections::HashMap;
+
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
 
-use super::schema::{Opened, patiently};
+use super::SessionInfo;
+use super::schema::{Opened, VERSION, patiently};
 use super::sqlite::Clock;
 use super::summary::Summary;
-use super::{Notice, SessionInfo};
 use crate::transcript::{Entry, RawObject, SessionKey, Usage};
 
 /// How far back `last_context` looks, in entries (core.md S-27).
 const SCAN: i64 = 60;
+
+/// Transcripts of which the end is remembered. More are hardly written at the same time.
+const REMEMBERED: usize = 64;
 
 type Result<T> = std::result::Result<T, rusqlite::Error>;
 
@@ -19,16 +24,59 @@ pub(super) struct Database {
     connection: Connection,
     wal: bool,
     clock: Clock,
-    /// The newest time given to a write of any process, as far as it is known.
-    newest: i64,
-    /// SQLite's mark for "another connection has committed"; `newest` is read anew when it changes.
+    /// SQLite's mark for "another connection has committed"; what stands below is read anew when it
+    /// changes.
     seen: Option<i64>,
+    /// The newest time given to a write of any process.
+    newest: i64,
+    /// Where transcripts go on, by their row key.
+    ends: HashMap<String, End>,
+    /// True where commits do not wait for the disk.
+    settles: bool,
+    /// True where a loss of power could still take something.
+    unsettled: bool,
+}
+
+/// Where a transcript goes on.
+struct End {
+    /// The first free place.
+    next: i64,
+    /// Of a main transcript, once it has one.
+    summary: Option<Summary>,
+}
+
+/// Some entries of a transcript, in order.
+pub(super) struct Piece {
+    /// The place of the first row.
+    pub(super) first: i64,
+    pub(super) entries: Vec<Entry>,
+    /// How many rows were none.
+    pub(super) unreadable: usize,
+    /// The place of the row behind them, where there is one.
+    pub(super) next: Option<i64>,
+}
+
+impl Piece {
+    fn new(first: i64) -> Self {
+        Self { first, entries: Vec::new(), unreadable: 0, next: None }
+    }
 }
 
 impl Database {
     pub(super) fn new(opened: Opened, clock: Clock) -> Self {
-        let Opened { connection, wal, .. } = opened;
-        Self { connection, wal, clock, newest: 0, seen: None }
+        let Opened { connection, wal, settles, .. } = opened;
+        // Every statement of this file stays prepared.
+        connection.set_prepared_statement_cache_capacity(32);
+        Self {
+            connection,
+            wal,
+            clock,
+            seen: None,
+            newest: 0,
+            ends: HashMap::new(),
+            settles,
+            unsettled: false,
+        }
     }
 
     /// One transaction; nothing of it remains where anything fails (core.md S-10 to S-14).
@@ -36,56 +84,96 @@ impl Database {
         if entries.is_empty() {
             return Ok(());
         }
-        let Self { connection, clock, newest, seen, .. } = self;
-        patiently(|| {
+        let joined = key.joined();
+        let Self { connection, clock, newest, seen, ends, .. } = self;
+        let written = patiently(|| {
             let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            let first = next_seq(&change, &key.joined())?;
-            let added = insert(&change, key, first, entries)?;
-            if added.is_empty() {
-                return change.commit();
-            }
-            let mark: i64 = change.pragma_query_value(None, "data_version", |row| row.get(0))?;
-            let mut last = *newest;
+            let mark: i64 =
+                change.prepare_cached("PRAGMA data_version")?.query_row([], |row| row.get(0))?;
             if *seen != Some(mark) {
                 // No index helps here, and none may be added; hence only after a foreign commit.
                 let stored: Option<i64> =
                     change.query_row("SELECT max(mtime) FROM meta", [], |row| row.get(0))?;
-                last = last.max(stored.unwrap_or(0));
+                *newest = stored.map_or(*newest, |stored| stored.max(*newest));
+                *seen = Some(mark);
+                ends.clear();
             }
-            let now = clock().max(last.saturating_add(1));
-            let next = first + i64::try_from(added.len()).unwrap_or(i64::MAX);
-            change.prepare_cached(
-                "INSERT INTO meta (store_key, mtime, next_seq) VALUES (?1, ?2, ?3)
-                 ON CONFLICT (store_key) DO UPDATE SET mtime = excluded.mtime, next_seq = excluded.next_seq",
-            )?
-            .execute(params![key.joined(), now, next])?;
-            if is_main(key) {
-                fold(&change, key, now, first, &added)?;
+            // Taken out, so that nothing is remembered of a change that fails.
+            let mut end = match ends.remove(&joined) {
+                Some(end) => end,
+                None => End { next: next_seq(&change, &joined)?, summary: None },
+            };
+            let first = end.next;
+            let added = insert(&change, &joined, &mut end.next, entries)?;
+            if !added.is_empty() {
+                let now = clock().max(newest.saturating_add(1));
+                change.prepare_cached(
+                    "INSERT INTO meta (store_key, mtime, next_seq) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (store_key) DO UPDATE SET mtime = excluded.mtime, next_seq = excluded.next_seq",
+                )?
+                .execute(params![joined, now, end.next])?;
+                if is_main(key) {
+                    let mut summary = match end.summary.take() {
+                        Some(summary) => summary,
+                        None => stored_summary(&change, key, first)?,
+                    };
+                    added.iter().for_each(|entry| summary.fold(entry));
+                    store_summary(&change, key, now, &summary)?;
+                    end.summary = Some(summary);
+                }
+                change.commit()?;
+                *newest = now;
             }
-            change.commit()?;
-            *newest = now;
-            *seen = Some(mark);
-            Ok(())
-        })
+            if ends.len() >= REMEMBERED {
+                ends.clear();
+            }
+            ends.insert(joined.clone(), end);
+            Ok(!added.is_empty())
+        })?;
+        self.unsettled |= written && self.settles;
+        Ok(())
     }
 
-    /// The entries in order with the number of rows that are none.
-    pub(super) fn load(&self, key: &SessionKey) -> Result<(Option<Vec<Entry>>, Option<Notice>)> {
+    /// Waits until the disk has everything that was committed.
+    pub(super) fn settle(&mut self) -> Result<()> {
+        if !self.unsettled {
+            return Ok(());
+        }
         patiently(|| {
-            let mut query = self
-                .connection
-                .prepare_cached("SELECT payload FROM entries WHERE store_key = ?1 ORDER BY seq")?;
-            let mut rows = query.query([key.joined()])?;
-            let (mut entries, mut unreadable) = (Vec::new(), 0);
+            self.connection.pragma_update(None, "synchronous", "FULL")?;
+            let settled = touch(&mut self.connection);
+            self.connection.pragma_update(None, "synchronous", "NORMAL")?;
+            settled
+        })?;
+        self.unsettled = false;
+        Ok(())
+    }
+
+    /// The entries from this place on until their text has at least this many bytes; nothing where no
+    /// row is there.
+    pub(super) fn load(&self, key: &SessionKey, from: i64, bytes: usize) -> Result<Option<Piece>> {
+        patiently(|| {
+            let mut query = self.connection.prepare_cached(
+                "SELECT seq, payload FROM entries WHERE store_key = ?1 AND seq >= ?2 ORDER BY seq",
+            )?;
+            let mut rows = query.query(params![key.joined(), from])?;
+            let mut piece: Option<Piece> = None;
+            let mut size = 0;
             while let Some(row) = rows.next()? {
-                match read(row.get_ref(0)?) {
-                    Some(entry) => entries.push(entry),
-                    None => unreadable += 1,
+                let seq = row.get(0)?;
+                let piece = piece.get_or_insert_with(|| Piece::new(seq));
+                if size >= bytes {
+                    piece.next = Some(seq);
+                    break;
+                }
+                let payload = row.get_ref(1)?;
+                size += payload.as_bytes().map_or(0, <[u8]>::len);
+                match read(payload) {
+                    Some(entry) => piece.entries.push(entry),
+                    None => piece.unreadable += 1,
                 }
             }
-            let notice = (unreadable > 0)
-                .then(|| Notice::UnreadableRows { transcript: key.joined(), rows: unreadable });
-            Ok(((!entries.is_empty() || unreadable > 0).then_some(entries), notice))
+            Ok(piece)
         })
     }
 
@@ -128,19 +216,31 @@ impl Database {
 
     pub(super) fn projects(&self) -> Result<Vec<String>> {
         patiently(|| {
-            self.connection
-                .prepare_cached(
-                    "SELECT DISTINCT substr(store_key, 1, instr(store_key, '/') - 1) FROM meta
-                     WHERE instr(store_key, '/') > 0 ORDER BY 1",
-                )?
-                .query_map([], |row| row.get(0))?
-                .collect()
+            // From one project to the next, past all of its transcripts. SQL's own functions on text
+            // would stop at a NUL in a name.
+            let mut query = self.connection.prepare_cached(
+                "SELECT store_key FROM meta WHERE store_key >= ?1 ORDER BY store_key LIMIT 1",
+            )?;
+            let (mut projects, mut from) = (Vec::new(), String::new());
+            while let Some(key) = query.query_row([&from], |row| row.get(0)).optional()? {
+                let key: String = key;
+                from = match key.split_once('/') {
+                    Some((project, _)) => {
+                        projects.push(project.to_owned());
+                        below(&format!("{project}/")).1
+                    }
+                    None => format!("{key}\0"),
+                };
+            }
+            projects.sort();
+            Ok(projects)
         })
     }
 
     pub(super) fn delete(&mut self, key: &SessionKey) -> Result<()> {
         let exact = key.joined();
         let (from, to) = below(&format!("{exact}/"));
+        self.ends.clear();
         patiently(|| {
             let change =
                 self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -161,7 +261,9 @@ impl Database {
                 )?;
             }
             change.commit()
-        })
+        })?;
+        self.unsettled |= self.settles;
+        Ok(())
     }
 
     pub(super) fn has_session(&self, project: &str, session: &str) -> Result<bool> {
@@ -221,7 +323,7 @@ impl Database {
 /// The half-open range of all keys that begin with `prefix`, which ends in a slash.
 fn below(prefix: &str) -> (String, String) {
     // `0` is the character behind `/`, and keys are compared byte by byte.
-    (prefix.to_owned(), format!("{}0", prefix.trim_end_matches('/')))
+    (prefix.to_owned(), format!("{}0", prefix.strip_suffix("/").unwrap_or(prefix)))
 }
 
 fn is_main(key: &SessionKey) -> bool {
@@ -241,25 +343,23 @@ fn next_seq(change: &Transaction<'_>, key: &str) -> Result<i64> {
     Ok(counted.unwrap_or(0).max(stored.unwrap_or(0)))
 }
 
-/// Inserts what is new, at consecutive places, and returns it.
+/// Inserts what is new, at consecutive places from `next` on, and returns it.
 fn insert<'a>(
     change: &Transaction<'_>,
-    key: &SessionKey,
-    first: i64,
+    key: &str,
+    next: &mut i64,
     entries: &'a [Entry],
 ) -> Result<Vec<&'a Entry>> {
-    let key = key.joined();
     // Only a known uid is passed over; a place that is taken must fail, or an entry would be lost.
     let mut insert = change.prepare_cached(
         "INSERT INTO entries (store_key, seq, uid, payload) VALUES (?1, ?2, ?3, ?4)
          ON CONFLICT (store_key, uid) WHERE uid IS NOT NULL DO NOTHING",
     )?;
-    let mut added = Vec::new();
-    let mut seq = first;
+    let mut added = Vec::with_capacity(entries.len());
     for entry in entries {
-        if insert.execute(params![key, seq, uid(entry), entry.raw()])? > 0 {
+        if insert.execute(params![key, *next, uid(entry), entry.raw()])? > 0 {
             added.push(entry);
-            seq += 1;
+            *next += 1;
         }
     }
     Ok(added)
@@ -267,42 +367,42 @@ fn insert<'a>(
 
 /// What an entry is known by. A number counts too, as in existing files: its replay must be recognised
 /// like any other. An empty string is no name, or the second such entry would be lost.
-fn uid(entry: &Entry) -> Option<String> {
-    entry.uuid.clone().or_else(|| {
+fn uid(entry: &Entry) -> Option<&str> {
+    entry.uuid.as_deref().or_else(|| {
         let raw = entry.field("uuid")?;
-        raw.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then(|| raw.to_owned())
+        raw.starts_with(|c: char| c == '-' || c.is_ascii_digit()).then_some(raw)
     })
 }
 
-/// Brings the summary up to date within the same transaction.
-fn fold(
-    change: &Transaction<'_>,
-    key: &SessionKey,
-    now: i64,
-    first: i64,
-    added: &[&Entry],
-) -> Result<()> {
+/// The summary of the entries before `first`: the stored one, or one that is made of them where that
+/// is missing or cannot be read.
+fn stored_summary(change: &Transaction<'_>, key: &SessionKey, first: i64) -> Result<Summary> {
     let stored: Option<String> = change
         .prepare_cached("SELECT data FROM summaries WHERE project_key = ?1 AND session_id = ?2")?
         .query_row([&key.project, &key.session], |row| row.get(0))
         .optional()?;
-    let mut summary = match stored.as_deref().and_then(Summary::parse) {
-        Some(summary) => summary,
-        None => {
-            let mut summary = Summary::default();
-            let mut query = change.prepare_cached(
-                "SELECT payload FROM entries WHERE store_key = ?1 AND seq < ?2 ORDER BY seq",
-            )?;
-            let mut rows = query.query(params![key.joined(), first])?;
-            while let Some(row) = rows.next()? {
-                if let Some(entry) = read(row.get_ref(0)?) {
-                    summary.fold(&entry);
-                }
-            }
-            summary
+    if let Some(summary) = stored.as_deref().and_then(Summary::parse) {
+        return Ok(summary);
+    }
+    let mut summary = Summary::default();
+    let mut query = change.prepare_cached(
+        "SELECT payload FROM entries WHERE store_key = ?1 AND seq < ?2 ORDER BY seq",
+    )?;
+    let mut rows = query.query(params![key.joined(), first])?;
+    while let Some(row) = rows.next()? {
+        if let Some(entry) = read(row.get_ref(0)?) {
+            summary.fold(&entry);
         }
-    };
-    added.iter().for_each(|entry| summary.fold(entry));
+    }
+    Ok(summary)
+}
+
+fn store_summary(
+    change: &Transaction<'_>,
+    key: &SessionKey,
+    now: i64,
+    summary: &Summary,
+) -> Result<()> {
     change
         .prepare_cached(
             "INSERT INTO summaries (project_key, session_id, mtime, data) VALUES (?1, ?2, ?3, ?4)
@@ -310,6 +410,14 @@ fn fold(
         )?
         .execute(params![key.project, key.session, now, summary.to_json(&key.session, now)])?;
     Ok(())
+}
+
+/// Commits a change that changes nothing, so that the log is brought to the disk with all that
+/// stands in it.
+fn touch(connection: &mut Connection) -> Result<()> {
+    let change = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    change.pragma_update(None, "user_version", VERSION)?;
+    change.commit()
 }
 
 /// A stored row, where it is an entry.
@@ -339,6 +447,10 @@ mod tests {
             .collect()
     }
 
+    fn count(database: &Database, key: &SessionKey) -> usize {
+        database.load(key, 0, usize::MAX).unwrap().unwrap().entries.len()
+    }
+
     #[test]
     fn a_full_disk_takes_nothing_that_was_stored() {
         let folder = tempfile::tempdir().unwrap();
@@ -349,12 +461,12 @@ mod tests {
         database.connection.pragma_update(None, "max_page_count", 20).unwrap();
         let error = database.append(&key, &rows(3..500)).unwrap_err();
         assert_eq!(error.sqlite_error_code(), Some(rusqlite::ErrorCode::DiskFull));
-        assert_eq!(database.load(&key).unwrap().0.unwrap().len(), 3);
+        assert_eq!(count(&database, &key), 3);
         assert_eq!(database.list_session_summaries("p").unwrap().len(), 1);
         // There is room again: the same batch goes in, in one piece.
         database.connection.pragma_update(None, "max_page_count", 100_000).unwrap();
         database.append(&key, &rows(0..500)).unwrap();
-        assert_eq!(database.load(&key).unwrap().0.unwrap().len(), 500);
+        assert_eq!(count(&database, &key), 500);
         let next = database.list_sessions("p").unwrap();
         assert_eq!(next[0].mtime, 2);
     }

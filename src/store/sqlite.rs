@@ -1,6 +1,7 @@
 //! The session store in one SQLite file: a thread that owns the connection, and its front.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +10,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use tokio::sync::oneshot;
 
-use super::database::Database;
+use super::database::{Database, Piece};
 use super::{Notice, SessionInfo, SessionStore, StoreError, schema};
 use crate::transcript::{Entry, SessionKey};
 
@@ -28,6 +29,16 @@ pub enum Journal {
     Rollback,
 }
 
+/// What a loss of power may take. The end of a process, however sudden, takes nothing either way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// What was appended since the last [`SessionStore::settle`].
+    #[default]
+    Results,
+    /// Nothing: each append waits for the disk. Always so with a rollback journal.
+    Appends,
+}
+
 /// How a store is opened where the defaults do not fit.
 #[derive(Clone)]
 pub struct StoreOptions {
@@ -35,20 +46,35 @@ pub struct StoreOptions {
     pub clock: Clock,
     /// See [`Journal`].
     pub journal: Journal,
+    /// See [`Durability`].
+    pub durability: Durability,
 }
 
 impl Default for StoreOptions {
     fn default() -> Self {
         let clock: Clock = Arc::new(|| jiff::Timestamp::now().as_millisecond());
-        Self { clock, journal: Journal::default() }
+        Self { clock, journal: Journal::default(), durability: Durability::default() }
     }
 }
 
 impl fmt::Debug for StoreOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("StoreOptions").field("journal", &self.journal).finish_non_exhaustive()
+        f.debug_struct("StoreOptions")
+            .field("journal", &self.journal)
+            .field("durability", &self.durability)
+            .finish_non_exhaustive()
     }
 }
+
+/// A project or session with a slash would be another one's: `a/b` + `c` and `a` + `b/c` are one row
+/// key. None such is ever stored, so none is found.
+fn is_name(name: &str) -> bool {
+    !name.is_empty() && !name.contains('/')
+}
+
+/// A piece of a transcript, as [`SessionStore::load_each`] holds it in memory, is as small as whole
+/// entries allow beyond this many bytes.
+const PIECE: usize = 1 << 20;
 
 type Work = Box<dyn FnOnce(&mut Database) + Send>;
 
@@ -129,6 +155,27 @@ impl SqliteStore {
         self.ask(|database| database.projects()).await
     }
 
+    async fn piece(
+        &self,
+        key: &SessionKey,
+        from: i64,
+        bytes: usize,
+    ) -> Result<Option<Piece>, StoreError> {
+        if !is_name(&key.project) || !is_name(&key.session) {
+            return Ok(None);
+        }
+        let key = key.clone();
+        self.ask(move |database| database.load(&key, from, bytes)).await
+    }
+
+    fn note_unreadable(&self, key: &SessionKey, rows: usize) {
+        let notice = Notice::UnreadableRows { transcript: key.joined(), rows };
+        let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
+        if rows > 0 && !notices.all.contains(&notice) {
+            notices.all.push(notice);
+        }
+    }
+
     async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, rusqlite::Error> + Send + 'static,
@@ -151,7 +198,7 @@ impl SqliteStore {
         answer
             .await
             .map_err(|_| closed())?
-            .map_err(|source| StoreError::Database { path: self.path.clone(), source })
+            .map_err(|source| StoreError::from_database(&self.path, source))
     }
 
     /// Takes the line away; from now on the store is closed.
@@ -179,54 +226,97 @@ impl Drop for SqliteStore {
 #[async_trait]
 impl SessionStore for SqliteStore {
     async fn append(&self, key: &SessionKey, entries: &[Entry]) -> Result<(), StoreError> {
-        // `a/b` + `c` and `a` + `b/c` would be one row key, and entries of one be taken for the other's.
-        for name in [&key.project, &key.session] {
-            if name.is_empty() || name.contains('/') {
-                return Err(StoreError::Name { path: self.path.clone(), name: name.clone() });
-            }
+        if let Some(name) = [&key.project, &key.session].into_iter().find(|name| !is_name(name)) {
+            return Err(StoreError::Name { path: self.path.clone(), name: name.clone() });
         }
         let (key, entries) = (key.clone(), entries.to_vec());
         self.ask(move |database| database.append(&key, &entries)).await
     }
 
     async fn load(&self, key: &SessionKey) -> Result<Option<Vec<Entry>>, StoreError> {
-        let key = key.clone();
-        let (entries, notice) = self.ask(move |database| database.load(&key)).await?;
-        if let Some(notice) = notice {
-            let mut notices = self.notices.lock().unwrap_or_else(PoisonError::into_inner);
-            if !notices.all.contains(&notice) {
-                notices.all.push(notice);
+        let piece = self.piece(key, 0, usize::MAX).await?;
+        Ok(piece.map(|piece| {
+            self.note_unreadable(key, piece.unreadable);
+            piece.entries
+        }))
+    }
+
+    async fn load_each(
+        &self,
+        key: &SessionKey,
+        each: &mut (dyn FnMut(Entry) -> ControlFlow<()> + Send),
+    ) -> Result<bool, StoreError> {
+        let (mut from, mut unreadable) = (0, 0);
+        loop {
+            let piece = match self.piece(key, from, PIECE).await? {
+                Some(piece) if from == 0 || piece.first == from => piece,
+                None if from == 0 => return Ok(false),
+                _ => {
+                    let (path, transcript) = (self.path.clone(), key.joined());
+                    return Err(StoreError::Gone { path, transcript });
+                }
+            };
+            unreadable += piece.unreadable;
+            if piece.entries.into_iter().try_for_each(&mut *each).is_break() {
+                return Ok(true);
+            }
+            match piece.next {
+                Some(next) => from = next,
+                None => break,
             }
         }
-        Ok(entries)
+        self.note_unreadable(key, unreadable);
+        Ok(true)
+    }
+
+    async fn settle(&self) -> Result<(), StoreError> {
+        self.ask(Database::settle).await
     }
 
     async fn list_sessions(&self, project: &str) -> Result<Vec<SessionInfo>, StoreError> {
+        if !is_name(project) {
+            return Ok(Vec::new());
+        }
         let project = project.to_owned();
         self.ask(move |database| database.list_sessions(&project)).await
     }
 
     async fn list_session_summaries(&self, project: &str) -> Result<Vec<String>, StoreError> {
+        if !is_name(project) {
+            return Ok(Vec::new());
+        }
         let project = project.to_owned();
         self.ask(move |database| database.list_session_summaries(&project)).await
     }
 
     async fn list_subkeys(&self, project: &str, session: &str) -> Result<Vec<String>, StoreError> {
+        if !is_name(project) || !is_name(session) {
+            return Ok(Vec::new());
+        }
         let (project, session) = (project.to_owned(), session.to_owned());
         self.ask(move |database| database.list_subkeys(&project, &session)).await
     }
 
     async fn delete(&self, key: &SessionKey) -> Result<(), StoreError> {
+        if !is_name(&key.project) || !is_name(&key.session) {
+            return Ok(());
+        }
         let key = key.clone();
         self.ask(move |database| database.delete(&key)).await
     }
 
     async fn has_session(&self, project: &str, session: &str) -> Result<bool, StoreError> {
+        if !is_name(project) || !is_name(session) {
+            return Ok(false);
+        }
         let (project, session) = (project.to_owned(), session.to_owned());
         self.ask(move |database| database.has_session(&project, &session)).await
     }
 
     async fn last_context(&self, project: &str, session: &str) -> Result<u64, StoreError> {
+        if !is_name(project) || !is_name(session) {
+            return Ok(0);
+        }
         let (project, session) = (project.to_owned(), session.to_owned());
         self.ask(move |database| database.last_context(&project, &session)).await
     }

@@ -1,8 +1,12 @@
 //! The summary of a main transcript, folded from its entries one by one (core.md S-30).
 
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use crate::transcript::{Block, Body, Entry, RawObject};
+use crate::transcript::{Block, Body, Entry, RawObject, decode_string};
 
 /// The longest first prompt, in characters; the list of sessions shows no more.
 const LONGEST_PROMPT: usize = 200;
@@ -38,28 +42,30 @@ impl Summary {
 
     /// Takes one more entry into account.
     pub(super) fn fold(&mut self, entry: &Entry) {
-        let Ok(fields) = RawObject::parse(entry.raw()) else { return };
-        self.data.entry("is_sidechain").or_insert_with(|| Value::Bool(fields.flag("isSidechain")));
+        let Ok(fields) = Fields::parse(entry.raw()) else { return };
+        self.data.entry("is_sidechain").or_insert(Value::Bool(entry.sidechain));
         if !self.data.contains_key("created_at")
             && let Some(time) = entry.timestamp.as_deref().and_then(milliseconds)
         {
             self.data.insert("created_at".into(), time.into());
         }
         if !self.data.contains_key("cwd")
-            && let Some(cwd) = fields.string("cwd").filter(|cwd| !cwd.is_empty())
+            && let Some(cwd) = fields.string(CWD).filter(|cwd| !cwd.is_empty())
         {
             self.data.insert("cwd".into(), cwd.into());
         }
         if entry.kind == "user" && !entry.protected {
             self.fold_prompt(&fields);
         }
-        for (from, to) in LAST_WINS {
-            if let Some(text) = fields.string(from) {
-                self.data.insert(to.into(), text.into());
+        for (place, (_, to)) in LAST_WINS.iter().enumerate() {
+            let Some(text) = fields.string(place) else { continue };
+            match self.data.get_mut(*to) {
+                Some(Value::String(known)) if *known == text => {}
+                _ => drop(self.data.insert((*to).into(), text.into())),
             }
         }
         if entry.kind == "tag" {
-            match fields.string("tag").filter(|tag| !tag.is_empty()) {
+            match fields.string(TAG).filter(|tag| !tag.is_empty()) {
                 Some(tag) => self.data.insert("tag".into(), tag.into()),
                 // `remove` would move the last key into the gap.
                 None => self.data.shift_remove("tag"),
@@ -68,12 +74,12 @@ impl Summary {
     }
 
     /// Looks for the first thing that a person said.
-    fn fold_prompt(&mut self, fields: &RawObject<'_>) {
+    fn fold_prompt(&mut self, fields: &Fields<'_>) {
         if self.data.get("first_prompt_locked") == Some(&Value::Bool(true)) {
             return;
         }
         let blocks = fields
-            .get("message")
+            .get(MESSAGE)
             .and_then(|message| RawObject::parse(message).ok())
             .and_then(|message| message.get("content"))
             .and_then(|content| Block::parse_content(content).ok())
@@ -102,6 +108,68 @@ impl Summary {
             self.data.insert("first_prompt_locked".into(), true.into());
             return;
         }
+    }
+}
+
+/// The fields that a summary is made of, behind those of [`LAST_WINS`].
+const CWD: usize = LAST_WINS.len();
+const TAG: usize = CWD + 1;
+const MESSAGE: usize = TAG + 1;
+
+/// The raw values of those fields. A summary is folded at each append, so nothing else is kept of the
+/// entry's text.
+#[derive(Default)]
+struct Fields<'a>([Option<&'a RawValue>; MESSAGE + 1]);
+
+impl<'a> Fields<'a> {
+    fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
+        serde_json::from_str(text)
+    }
+
+    fn get(&self, place: usize) -> Option<&'a str> {
+        self.0[place].map(RawValue::get)
+    }
+
+    fn string(&self, place: usize) -> Option<String> {
+        self.get(place).and_then(decode_string)
+    }
+
+    fn place(name: &str) -> Option<usize> {
+        match name {
+            "cwd" => Some(CWD),
+            "tag" => Some(TAG),
+            "message" => Some(MESSAGE),
+            name => LAST_WINS.iter().position(|(from, _)| *from == name),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Fields<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Wanted;
+        impl<'de> Visitor<'de> for Wanted {
+            type Value = Fields<'de>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Fields::default();
+                // Keys are taken raw: half of a surrogate pair in one must not spoil the entry.
+                while let Some((key, value)) = map.next_entry::<&'de RawValue, &'de RawValue>()? {
+                    let key = key.get();
+                    let place = if key.contains('\\') {
+                        decode_string(key).and_then(|name| Fields::place(&name))
+                    } else {
+                        Fields::place(key.trim_matches('"'))
+                    };
+                    if let Some(place) = place {
+                        fields.0[place] = Some(value);
+                    }
+                }
+                Ok(fields)
+            }
+        }
+        deserializer.deserialize_map(Wanted)
     }
 }
 
