@@ -32,3 +32,5 @@ mod prompt;
 mod roles;
 #[path = "story/sandbox.rs"]
 mod sandbox;
+#[path = "story/sessions.rs"]
+mod sessions;

@@ -107,6 +107,11 @@ pub(super) enum Command {
     Config(super::config::ConfigArgs),
     /// The model endpoint that is built in
     Gate(super::gate::GateArgs),
+    /// The stored conversations of a run folder
+    Sessions {
+        #[command(subcommand)]
+        command: SessionsCommand,
+    },
     /// A workflow from a YAML file (not there yet)
     #[command(hide = true)]
     Run(Later),
@@ -115,11 +120,24 @@ pub(super) enum Command {
     #[command(hide = true)]
     Doctor(Later),
     #[command(hide = true)]
-    Sessions(Later),
-    #[command(hide = true)]
     Report(Later),
     #[command(hide = true)]
     Completions(Later),
+}
+
+/// `flower sessions`
+#[derive(Debug, Subcommand)]
+pub(super) enum SessionsCommand {
+    /// The conversations, newest first
+    List(super::sessions::ListArgs),
+    /// One conversation, to read
+    Show(super::sessions::ShowArgs),
+    /// One conversation as a file: JSONL, Markdown or one HTML page
+    Export(super::sessions::ExportArgs),
+    /// Take in Claude Code's own transcripts
+    Import(super::sessions::ImportArgs),
+    /// Look for damage; exit code 1 if there is any
+    Check(super::sessions::CheckArgs),
 }
 
 /// Arguments of a command that is promised but not there.
@@ -257,6 +275,7 @@ impl Arguments {
             Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color", "fence"]),
             Command::Config(_) => ("config", &[]),
             Command::Gate(_) => ("gate", &[]),
+            Command::Sessions { .. } => ("sessions", &["-w", "-r", "-v", "--color"]),
             // Not there yet, which is said whatever the flags are.
             _ => return None,
         };
@@ -267,14 +286,22 @@ impl Arguments {
             return Some("--sandbox-write has no effect with --sandbox off".to_owned());
         }
         let given = [
-            ("-w", global.workspace.is_some(), "`flower go` and `flower once`"),
-            ("-r", global.run_dir.is_some(), "`flower go` and `flower once`"),
-            ("-v", global.verbose, "`flower go`, `flower once` and `flower demo`"),
+            ("-w", global.workspace.is_some(), "`flower go`, `flower once` and `flower sessions`"),
+            ("-r", global.run_dir.is_some(), "`flower go`, `flower once` and `flower sessions`"),
+            (
+                "-v",
+                global.verbose,
+                "`flower go`, `flower once`, `flower demo` and `flower sessions`",
+            ),
             ("--output", global.output.is_some(), "`flower go`, `flower once` and `flower demo`"),
             ("fence", fence, "`flower go`, `flower once` and `flower demo`"),
             ("limits", limits, "`flower go`, `flower once` and `flower demo`"),
             ("--engine", global.engine.is_some(), "`flower go` and `flower once`"),
-            ("--color", global.color.is_some(), "`flower go`, `flower once` and `flower demo`"),
+            (
+                "--color",
+                global.color.is_some(),
+                "`flower go`, `flower once`, `flower demo` and `flower sessions`",
+            ),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
         ];
         let (flag, _, home) = given.iter().find(|(flag, on, _)| *on && !takes.contains(flag))?;

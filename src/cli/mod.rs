@@ -21,6 +21,7 @@ mod once;
 mod output;
 mod person;
 mod rewrite;
+mod sessions;
 mod signal;
 mod terminal;
 mod trust;
@@ -78,10 +79,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             let house = assemble::House::look(global)?;
             gate::run(gate, house.language)
         }
+        Command::Sessions { command } => sessions::run(global, command),
         Command::Run(_)
         | Command::Setup(_)
         | Command::Doctor(_)
-        | Command::Sessions(_)
         | Command::Report(_)
         | Command::Completions(_) => {
             let house = assemble::House::look(global)?;

@@ -16,7 +16,7 @@ type Result<T> = std::result::Result<T, rusqlite::Error>;
 
 /// One connection and what must be remembered between calls.
 pub(super) struct Database {
-    connection: Connection,
+    pub(super) connection: Connection,
     wal: bool,
     clock: Clock,
     /// The newest time given to a write of any process, as far as it is known.
@@ -219,7 +219,7 @@ impl Database {
 }
 
 /// The half-open range of all keys that begin with `prefix`, which ends in a slash.
-fn below(prefix: &str) -> (String, String) {
+pub(super) fn below(prefix: &str) -> (String, String) {
     // `0` is the character behind `/`, and keys are compared byte by byte.
     (prefix.to_owned(), format!("{}0", prefix.trim_end_matches('/')))
 }

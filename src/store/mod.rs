@@ -5,12 +5,14 @@ use async_trait::async_trait;
 use crate::transcript::{Entry, SessionKey};
 
 mod database;
+mod inspect;
 mod notice;
 mod place;
 mod schema;
 mod sqlite;
 mod summary;
 
+pub use inspect::Held;
 pub use notice::Notice;
 pub use sqlite::{Clock, Journal, SqliteStore, StoreOptions};
 

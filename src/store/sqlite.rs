@@ -129,7 +129,7 @@ impl SqliteStore {
         self.ask(|database| database.projects()).await
     }
 
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, rusqlite::Error> + Send + 'static,
     ) -> Result<T, StoreError> {

@@ -3,8 +3,8 @@
 mod renderer;
 mod text;
 
-pub(super) use renderer::Renderer;
-pub(super) use text::clean;
+pub(super) use renderer::{Renderer, Style};
+pub(super) use text::{clean, one_line, wrap};
 
 /// Columns of the terminal, between 40 and 110; 80 where there is none.
 pub(super) fn width() -> usize {
