@@ -101,6 +101,8 @@ pub struct Call {
     pub result: Option<Outcome>,
     /// The subagent that it started, by its place in [`Conversation::agents`].
     pub agent: Option<usize>,
+    /// That subagent's id, where the result says it.
+    pub agent_id: Option<String>,
 }
 
 /// One value of a tool's input.
@@ -233,29 +235,27 @@ impl Conversation {
     /// Brings the subagents into the order of their calls and ties both together; to be called once, when
     /// all are there.
     pub fn tie(&mut self) {
-        let calls = || {
-            self.parts.iter().filter_map(|part| match &part.said {
-                Said::Call(call) => Some(call.id.as_str()),
-                _ => None,
-            })
-        };
-        let places: HashMap<&str, usize> = calls().zip(0..).collect();
-        let place = |agent: &Agent| {
-            agent.call.as_deref().and_then(|id| places.get(id).copied()).unwrap_or(usize::MAX)
-        };
-        let mut agents = std::mem::take(&mut self.agents);
-        agents.sort_by_key(place);
-        self.agents = agents;
-        let called: HashMap<&str, usize> = self
-            .agents
-            .iter()
-            .enumerate()
-            .filter_map(|(at, agent)| Some((agent.call.as_deref()?, at)))
-            .collect();
-        for part in &mut self.parts {
-            if let Said::Call(call) = &mut part.said {
-                call.agent = called.get(call.id.as_str()).copied();
+        let mut places: HashMap<String, usize> = HashMap::new();
+        for (at, part) in self.parts.iter().enumerate() {
+            if let Said::Call(call) = &part.said {
+                let names = [&call.id].into_iter().chain(&call.agent_id);
+                places.extend(names.map(|name| (name.clone(), at)));
             }
+        }
+        let mut agents: Vec<(usize, Agent)> = std::mem::take(&mut self.agents)
+            .into_iter()
+            .map(|agent| {
+                let names = agent.call.iter().chain([&agent.id]);
+                let place = names.filter_map(|name| places.get(name)).next().copied();
+                (place.unwrap_or(usize::MAX), agent)
+            })
+            .collect();
+        agents.sort_by_key(|(place, _)| *place);
+        for (at, (place, agent)) in agents.into_iter().enumerate() {
+            if let Some(Said::Call(call)) = self.parts.get_mut(place).map(|part| &mut part.said) {
+                call.agent.get_or_insert(at);
+            }
+            self.agents.push(agent);
         }
     }
 
@@ -367,7 +367,11 @@ impl<'a> Thread<'a> {
     fn result(&mut self, entry: &Entry, id: &str, outcome: Outcome) {
         let place = self.open.remove(id);
         match place.and_then(|at| self.parts.get_mut(at)).map(|part| &mut part.said) {
-            Some(Said::Call(call)) => call.result = Some(outcome),
+            Some(Said::Call(call)) => {
+                let told = entry.field("toolUseResult").and_then(|raw| RawObject::parse(raw).ok());
+                call.agent_id = told.and_then(|told| told.string("agentId"));
+                call.result = Some(outcome);
+            }
             _ => self.say(entry, Said::Note("tool_result".into(), outcome.text)),
         }
     }
@@ -522,7 +526,7 @@ mod tests {
             )
         };
         let mut conversation = read(&[&call("one"), &call("two")]);
-        for (id, call) in [("z", "one"), ("a", "two"), ("b", "none")] {
+        for (id, call) in [("a", "two"), ("z", "one"), ("b", "none")] {
             let row =
                 format!(r#"{{"type":"agent_metadata","agentType":"k","toolUseId":"{call}"}}"#);
             let entries = [Entry::parse(row).unwrap()];

@@ -6,7 +6,7 @@ use crate::language::Language;
 
 use super::conversation::{Agent, Call, Conversation, Part, Said};
 use super::prose::{escape, inline, prose};
-use super::{cut, size};
+use super::{cut, notes, size};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -66,7 +66,23 @@ impl Page<'_> {
     fn thread(&mut self, parts: &[Part]) {
         // A speaker who goes on speaking is not announced again.
         let mut speaker = "";
-        for part in parts {
+        let mut at = 0;
+        while let Some(part) = parts.get(at) {
+            let notes = notes(&parts[at..]);
+            if notes.len() > 1 {
+                let name = self.say("sessions.notes", &[("count", &notes.len().to_string())]);
+                let _ = writeln!(
+                    self.out,
+                    "<details class=quiet><summary><span class=kind>{name}</span></summary>\n<div class=inside>"
+                );
+                for (kind, text) in &notes {
+                    self.aside(&escape(kind), text);
+                }
+                self.add("</div></details>\n");
+                at += notes.len();
+                continue;
+            }
+            at += 1;
             let now = match &part.said {
                 Said::Reply(text) => {
                     self.section("reply", (speaker != "reply").then_some(part), text);

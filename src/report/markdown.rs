@@ -5,7 +5,7 @@ use std::fmt::Write;
 use crate::language::Language;
 
 use super::conversation::{Agent, Call, Conversation, Part, Said};
-use super::{clock, cut};
+use super::{clock, cut, notes};
 
 /// The text.
 pub fn markdown(conversation: &Conversation, language: Language) -> String {
@@ -46,7 +46,19 @@ impl Sheet<'_> {
 
     fn thread(&mut self, parts: &[Part], level: &str) {
         let mut speaker = "";
-        for part in parts {
+        let mut at = 0;
+        while let Some(part) = parts.get(at) {
+            let notes = notes(&parts[at..]);
+            if notes.len() > 1 {
+                let text: Vec<String> =
+                    notes.iter().map(|(kind, text)| format!("{kind}: {text}")).collect();
+                let count = notes.len().to_string();
+                let name = self.language.text("sessions.notes", &[("count", &count)]);
+                self.fold(&name, &text.join("\n"));
+                at += notes.len();
+                continue;
+            }
+            at += 1;
             let (name, text) = match &part.said {
                 Said::Reply(text) => ("reply", text),
                 Said::Prompt(text) => ("prompt", text),

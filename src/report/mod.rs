@@ -35,6 +35,17 @@ fn cut(text: &str) -> Option<(&str, usize, &str)> {
     Some((&text[..place(LONGEST - END)], count - LONGEST, &text[place(count - END)..]))
 }
 
+/// The notes that these parts begin with. Programs write many at once, which few want to read.
+fn notes(parts: &[Part]) -> Vec<(&str, &str)> {
+    parts
+        .iter()
+        .map_while(|part| match &part.said {
+            Said::Note(kind, text) => Some((kind.as_str(), text.as_str())),
+            _ => None,
+        })
+        .collect()
+}
+
 /// 512 B, 5.4 KB, 12.0 MB.
 pub fn size(bytes: u64) -> String {
     match bytes {

@@ -57,10 +57,14 @@ impl Source {
         let text = |path: &Path| {
             path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
         };
-        // The folder of a session is named like its transcript, and its name is an id.
+        // The folder of a session is named like the transcript beside it, or like a session and has a folder
+        // for subagents.
         let mut folders = path.ancestors().skip(1);
-        let session = folders
-            .find(|folder| is_id(&text(folder)) || folder.with_added_extension("jsonl").is_file());
+        let session = folders.find(|folder| {
+            let below = path.strip_prefix(folder).unwrap_or(&path);
+            is_id(&text(folder)) && below.starts_with("subagents")
+                || folder.with_added_extension("jsonl").is_file()
+        });
         match session {
             Some(folder) => {
                 let below = path.parent().and_then(|parent| parent.strip_prefix(folder).ok());
