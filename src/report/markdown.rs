@@ -32,12 +32,12 @@ impl Sheet<'_> {
             "" => self.say("sessions.untitled"),
             title => title.to_owned(),
         };
-        let _ = writeln!(self.out, "# {}\n", one_line(&title));
+        let _ = writeln!(self.out, "# {}\n", harmless(&one_line(&title), false).trim_end());
         if let Some(step) = &about.step {
-            let _ = writeln!(self.out, "- {}: {}", self.say("sessions.step"), one_line(step));
+            let _ = writeln!(self.out, "- {}: {}", self.say("sessions.step"), escape(step));
         }
         for (name, value) in about.rows(conversation.agents.len(), self.language) {
-            let _ = writeln!(self.out, "- {name}: {}", one_line(&value));
+            let _ = writeln!(self.out, "- {name}: {}", escape(&value));
         }
         self.thread(&conversation.parts, "##");
         let strays: Vec<&Agent> = conversation.strays().collect();
@@ -88,12 +88,11 @@ impl Sheet<'_> {
                 let _ = write!(self.out, "\n{level} {head}{}\n", time.unwrap_or_default());
             }
             speaker = name;
-            let text = self.shortened(text);
+            let text = harmless(&self.shortened(text), name == "reply");
             self.out.push('\n');
             for line in text.trim_end().lines() {
-                // A model's own headings stay below ours; a quotation cannot be taken for our text.
+                // A quotation cannot be taken for our text.
                 let _ = match name {
-                    "reply" if line.starts_with('#') => writeln!(self.out, "##{line}"),
                     "reply" => writeln!(self.out, "{line}"),
                     _ if line.is_empty() => writeln!(self.out, ">"),
                     _ => writeln!(self.out, "> {line}"),
@@ -187,6 +186,39 @@ impl Sheet<'_> {
     }
 }
 
+/// Prose whose tags are text and whose fences end, so that what follows stays ours; `lowered`, its headings
+/// stand below ours.
+fn harmless(text: &str, lowered: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut fence: Option<&str> = None;
+    for line in text.lines() {
+        let start = line.trim_start();
+        let marks = &start[..start.len() - start.trim_start_matches(['`', '~']).len()];
+        match fence {
+            Some(open) if marks.starts_with(open) && marks == start.trim_end() => fence = None,
+            None if marks.len() >= 3 => fence = Some(marks),
+            _ => {}
+        }
+        if fence.is_some() || marks.len() >= 3 {
+            out.push_str(line);
+        } else {
+            out.push_str(if lowered && line.starts_with('#') { "##" } else { "" });
+            // Between two backticks is code, in which nothing is a tag.
+            let last = line.matches('`').count();
+            for (at, piece) in line.split('`').enumerate() {
+                let code = at % 2 == 1 && at < last;
+                out.push_str(if at > 0 { "`" } else { "" });
+                out.push_str(&if code { piece.to_owned() } else { piece.replace('<', "&lt;") });
+            }
+        }
+        out.push('\n');
+    }
+    if let Some(open) = fence {
+        out.push_str(open);
+    }
+    out
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -215,6 +247,19 @@ mod tests {
         ]);
         assert!(text.contains("> # do\n>\n> it\n"), "{text}");
         assert!(text.contains("\n### Done\nyes\n"), "{text}");
+    }
+
+    #[test]
+    fn tags_are_text_and_fences_end() {
+        for (text, expected) in [
+            ("a <b> `<c>` <d", "a &lt;b> `<c>` &lt;d\n"),
+            ("an odd ` <b>", "an odd ` &lt;b>\n"),
+            ("```x\n<a>\n~~~\n```\n<b>", "```x\n<a>\n~~~\n```\n&lt;b>\n"),
+            ("~~~~\n# <a>", "~~~~\n# <a>\n~~~~"),
+            ("# a\n```\n# b\n```", "### a\n```\n# b\n```\n"),
+        ] {
+            assert_eq!(harmless(text, true), expected);
+        }
     }
 
     #[test]

@@ -274,6 +274,9 @@ fn a_hostile_transcript_moves_no_terminal_and_is_no_markup() {
             {"type": "tool_use", "id": hostile, "name": hostile, "input": {hostile: hostile}}]}});
     let title = json!({"type": "custom-title", "customTitle": hostile, "sessionId": ID});
     house.write(&format!("{ID}.jsonl"), format!("{}\n{call}\n{title}\n", prompt("1", hostile)));
+    // A session may be named by what it says of itself.
+    let named = prompt("1", "x").replace(ID, "\\u001b[2J\\u001b]0;x");
+    house.write("evil.jsonl", named);
     sessions(&house, &["import", "."], 0);
     for words in [&["list"][..], &["show", ID], &["show", ID, "-v"], &["check"]] {
         let output = house.flower(&[&["sessions"], words].concat()).output().unwrap();

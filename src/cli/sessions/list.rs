@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::json;
 use unicode_width::UnicodeWidthStr;
 
-use super::super::terminal::Style;
+use super::super::terminal::{Style, clean};
 use super::look::{ago, local};
 use super::shelf::{Shelf, short_ids};
 use crate::report::{Digest, size};
@@ -95,6 +95,8 @@ async fn rows(shelf: &Shelf<'_>, project: &str) -> Result<Vec<Row>> {
         let own = |name: &str| name == info.session_id;
         let mut digest = digests.remove(&info.session_id).unwrap_or_default();
         digest.title = shelf.tidy.text(&digest.title);
+        digest.folder = digest.folder.map(|folder| shelf.tidy.text(&folder));
+        digest.branch = digest.branch.map(|branch| shelf.tidy.text(&branch));
         digest.session.clone_from(&info.session_id);
         rows.push(Row {
             step: shelf.step(&info.session_id),
@@ -135,7 +137,7 @@ impl Row {
     /// Id, step and time on one line, where they fit; below it what was said.
     fn text(&self, shelf: &Shelf<'_>, short: &HashMap<String, String>) -> String {
         let look = &shelf.look;
-        let id = short.get(&self.digest.session).cloned().unwrap_or_default();
+        let id = clean(short.get(&self.digest.session).map_or("", String::as_str));
         let step = self.step.as_deref().map(|step| format!("{step}  ")).unwrap_or_default();
         let when = format!("{} ({})", local(self.changed), ago(self.changed, look.language));
         let mut held = shelf.say(
