@@ -258,7 +258,13 @@ impl Page<'_> {
             escape(&agent.description),
         );
         self.thread(&agent.parts);
-        if let Some(call) = call {
+        // What the caller got is mostly what the subagent said last.
+        let last = agent.parts.last().map(|part| &part.said);
+        let told = |call: &&Call| match (last, &call.result) {
+            (Some(Said::Reply(text)), Some(result)) => text.trim() == result.text.trim(),
+            _ => false,
+        };
+        if let Some(call) = call.filter(|call| !told(call)) {
             self.result(call);
         }
         self.add("</div></details>\n");

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 
 use super::super::exit::Refusal;
 use super::super::output::warn;
+use super::progress::Progress;
 use super::shelf::Shelf;
 use crate::disk::{Care, create, replace};
 use crate::report::{html, markdown};
@@ -141,7 +142,10 @@ impl Target<'_> {
                 self.refuse_taken(&path.with_added_extension(end))?;
             }
         }
-        for (key, path) in files {
+        let mut progress = Progress::new();
+        let all = files.len();
+        for (at, (key, path)) in files.into_iter().enumerate() {
+            progress.tell(|| self.shelf.reading(&key, at, all));
             let loaded = self.shelf.load(&key).await?;
             self.shelf.tell_unreadable(&key, loaded.unreadable);
             let is_meta = |entry: &&Entry| key.subpath.is_some() && entry.kind == "agent_metadata";

@@ -10,6 +10,7 @@ use super::super::args::Global;
 use super::super::assemble::{House, tell_notices};
 use super::super::exit::Refusal;
 use super::look::Look;
+use super::progress::Progress;
 use crate::report::{Conversation, Digest, Tidy};
 use crate::settings::{CREDENTIAL_KEYS, is_secret};
 use crate::store::{Notice, SessionStore, SqliteStore};
@@ -181,13 +182,16 @@ impl<'a> Shelf<'a> {
 
     /// A session with its subagents, to be drawn.
     pub(super) async fn conversation(&self, key: &SessionKey) -> Result<Conversation> {
+        let mut progress = Progress::new();
         let loaded = self.load(key).await?;
         self.tell_unreadable(key, loaded.unreadable);
         let mut conversation = Conversation::read(&loaded.entries, &self.tidy);
         drop(loaded);
-        for agent in self.agents(key).await? {
-            let loaded = self.load(&agent).await?;
-            self.tell_unreadable(&agent, loaded.unreadable);
+        let agents = self.agents(key).await?;
+        for (at, agent) in agents.iter().enumerate() {
+            progress.tell(|| self.reading(key, at, agents.len()));
+            let loaded = self.load(agent).await?;
+            self.tell_unreadable(agent, loaded.unreadable);
             let subpath = agent.subpath.as_deref().unwrap_or_default();
             conversation.add_agent(subpath, &loaded.entries, &self.tidy);
         }
@@ -200,6 +204,12 @@ impl<'a> Shelf<'a> {
         about.folder = digest.folder.map(|folder| self.tidy.text(&folder));
         about.branch = digest.branch.map(|branch| self.tidy.text(&branch));
         Ok(conversation)
+    }
+
+    /// How far reading a session's subagents is.
+    pub(super) fn reading(&self, key: &SessionKey, at: usize, all: usize) -> String {
+        let done = format!("{at} / {all}");
+        self.say("sessions.reading", &[("path", &key.session), ("done", &done)])
     }
 
     pub(super) fn tell_unreadable(&self, key: &SessionKey, rows: usize) {
