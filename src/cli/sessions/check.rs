@@ -60,6 +60,7 @@ pub(super) async fn run(shelf: &Shelf<'_>, args: &CheckArgs) -> Result<bool> {
     let mut progress = Progress::new();
     progress.tell(|| shelf.say("sessions.checking_database", &[]));
     let problems = shelf.store.integrity().await?;
+    progress.clear();
     let mut fine = problems.is_empty();
     let mut out = std::io::stdout().lock();
     if args.json {
@@ -83,6 +84,7 @@ pub(super) async fn run(shelf: &Shelf<'_>, args: &CheckArgs) -> Result<bool> {
                 shelf.say("sessions.checking", &[("id", &key.session), ("done", &done)])
             });
             let checked = look(shelf, key).await?;
+            progress.clear();
             fine &= checked.health.is_empty();
             let text = match args.json {
                 true => format!("{}\n", checked.json()),

@@ -80,6 +80,7 @@ pub(super) async fn run(house: &House, global: &Global, args: &ImportArgs) -> Re
     let mut sum = [0; 3];
     for source in &files {
         let taken = import.take(source).await?;
+        import.progress.clear();
         sum[0] += taken.new;
         sum[1] += taken.known;
         sum[2] += taken.damage.len();

@@ -36,13 +36,18 @@ impl Progress {
         let mut stderr = std::io::stderr().lock();
         let _ = write!(stderr, "\r\u{1b}[K{line}").and_then(|()| stderr.flush());
     }
+
+    /// Makes room for something that stays, until there is more to tell.
+    pub(super) fn clear(&mut self) {
+        if std::mem::take(&mut self.shown) {
+            let mut stderr = std::io::stderr().lock();
+            let _ = write!(stderr, "\r\u{1b}[K").and_then(|()| stderr.flush());
+        }
+    }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        if self.shown {
-            let mut stderr = std::io::stderr().lock();
-            let _ = write!(stderr, "\r\u{1b}[K").and_then(|()| stderr.flush());
-        }
+        self.clear();
     }
 }
