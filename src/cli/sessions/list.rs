@@ -14,8 +14,6 @@ use crate::report::{Digest, size};
 use crate::store::SessionStore;
 
 /// `flower sessions list`
-///
-/// Example: flower sessions list -r flower-demo/runs
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Without --all: the project of the workspace; where the store has none of it and -w was not given, \
