@@ -24,6 +24,7 @@
 //! | [`role`] | who | coordinator, worker, clarifier, judge: prompt, tools, limits |
 //! | [`runtime`] | life | keeps one step going; manifest, lineage |
 //! | [`workflow`] | plan | steps, gates, rounds; the starter flow |
+//! | [`report`] | hindsight | stored conversations as people read them, and what is wrong with them |
 //! | [`cli`] | door | the only layer with clap, anyhow and printing |
 //!
 //! Where to start reading: [`workflow`] for what a run does, [`engine`] for the seam between a model
@@ -39,6 +40,7 @@ pub mod gate;
 pub mod guard;
 pub mod human;
 pub mod language;
+pub mod report;
 pub mod role;
 pub mod runtime;
 pub mod sandbox;

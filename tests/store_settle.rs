@@ -10,7 +10,9 @@ use flower::engine::{Conversation, Engine, EngineError, Fault, Host, Opening, Sp
 use flower::event::Sink;
 use flower::language::Language;
 use flower::role;
-use flower::runtime::{Assignment, Limits, Parts, Patience, RunFolder, Runtime, Session};
+use flower::runtime::{
+    Assignment, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime, Session,
+};
 use flower::store::{SessionInfo, SessionStore, SqliteStore, StoreError};
 use flower::transcript::{Entry, SessionKey};
 
@@ -116,7 +118,9 @@ async fn step(good: bool, settles: bool) -> (Vec<&'static str>, Result<String, S
         channel: None,
         sink: Sink::nobody(),
         language: Language::English,
-        patience: Patience::default(),
+        resilience: Resilience::default(),
+        handoff: HandoffPolicy::default(),
+        door: None,
         tool_environment: Vec::new(),
         yard: None,
         ground: None,

@@ -46,5 +46,7 @@ mod prompt;
 mod roles;
 #[path = "story/sandbox.rs"]
 mod sandbox;
+#[path = "story/sessions.rs"]
+mod sessions;
 #[path = "story/setup.rs"]
 mod setup;

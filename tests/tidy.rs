@@ -69,11 +69,13 @@ const TABLE: &[(&str, &[&str])] = &[
             "worktree",
         ],
     ),
-    ("report", &["transcript", "store", "workbench", "language"]),
+    // What is wrong with a stored session is what its view would mend.
+    ("report", &["transcript", "language", "context", "store", "workbench"]),
     (
         "cli",
         &[
             "transcript",
+            "disk",
             "language",
             "event",
             "settings",

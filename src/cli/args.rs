@@ -135,6 +135,16 @@ pub(super) enum Command {
 /// `flower sessions`
 #[derive(Debug, Subcommand)]
 pub(super) enum SessionsCommand {
+    /// The conversations, newest first
+    List(super::sessions::ListArgs),
+    /// One conversation, to read
+    Show(super::sessions::ShowArgs),
+    /// One conversation as a file: JSONL, Markdown or one HTML page
+    Export(super::sessions::ExportArgs),
+    /// Take in Claude Code's own transcripts
+    Import(super::sessions::ImportArgs),
+    /// Look for damage; exit code 1 if there is any
+    Check(super::sessions::CheckArgs),
     /// Serve the session store of the run folder to another program: JSON lines on standard input and
     /// output
     Serve,
@@ -304,7 +314,8 @@ impl Arguments {
             Command::Config(_) => ("config", &[]),
             Command::Setup => ("setup", &["--no-probe"]),
             Command::Gate(_) => ("gate", &[]),
-            Command::Sessions { .. } => ("sessions", &["-r"]),
+            Command::Sessions { command: SessionsCommand::Serve } => ("sessions serve", &["-r"]),
+            Command::Sessions { .. } => ("sessions", &["-w", "-r", "-v", "--color"]),
             // Not there yet, which is said whatever the flags are.
             _ => return None,
         };
@@ -315,14 +326,22 @@ impl Arguments {
             return Some("--sandbox-write has no effect with --sandbox off".to_owned());
         }
         let given = [
-            ("-w", global.workspace.is_some(), "`flower go` and `flower once`"),
+            ("-w", global.workspace.is_some(), "`flower go`, `flower once` and `flower sessions`"),
             ("-r", global.run_dir.is_some(), "`flower go`, `flower once` and `flower sessions`"),
-            ("-v", global.verbose, "`flower go`, `flower once` and `flower demo`"),
+            (
+                "-v",
+                global.verbose,
+                "`flower go`, `flower once`, `flower demo` and `flower sessions`",
+            ),
             ("--output", global.output.is_some(), "`flower go`, `flower once` and `flower demo`"),
             ("fence", fence, "`flower go`, `flower once` and `flower demo`"),
             ("limits", limits, "`flower go`, `flower once` and `flower demo`"),
             ("--engine", global.engine.is_some(), "`flower go` and `flower once`"),
-            ("--color", global.color.is_some(), "`flower go`, `flower once` and `flower demo`"),
+            (
+                "--color",
+                global.color.is_some(),
+                "`flower go`, `flower once`, `flower demo` and `flower sessions`",
+            ),
             ("--no-probe", global.no_probe, "`flower go`, `flower once` and `flower setup`"),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
         ];

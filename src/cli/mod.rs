@@ -94,10 +94,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Setup => setup::run(global),
         Command::Sessions { command } => sessions::run(global, command),
-        Command::Run(_)
-        | Command::Doctor(_)
-        | Command::Report(_)
-        | Command::Completions(_) => {
+        Command::Run(_) | Command::Doctor(_) | Command::Report(_) | Command::Completions(_) => {
             let house = assemble::House::look(global)?;
             Err(exit::Refusal::usage(house.language.text("cli.not_yet", &[])).into())
         }

@@ -27,6 +27,15 @@ pub(super) fn warn(text: &str) {
     }
 }
 
+/// Whether colours are wanted on a stream that is a terminal or not.
+pub(super) fn colored(global: &Global, terminal: bool) -> bool {
+    match global.color.unwrap_or(Color::Auto) {
+        Color::Always => true,
+        Color::Never => false,
+        Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty()),
+    }
+}
+
 /// Which stream gets what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Audience {
@@ -50,13 +59,7 @@ impl Output {
         let terminal = std::io::stdout().is_terminal();
         let aside = audience == Audience::Reader && !terminal;
         let shown_on_terminal = if aside { std::io::stderr().is_terminal() } else { terminal };
-        let colored = match global.color.unwrap_or(Color::Auto) {
-            Color::Always => true,
-            Color::Never => false,
-            Color::Auto => {
-                shown_on_terminal && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty())
-            }
-        };
+        let colored = colored(global, shown_on_terminal);
         let width = super::terminal::width();
         let renderer = Mutex::new(Renderer::new(language, width, colored, global.verbose));
         Self { format, aside, renderer }

@@ -21,7 +21,7 @@ type Result<T> = std::result::Result<T, rusqlite::Error>;
 
 /// One connection and what must be remembered between calls.
 pub(super) struct Database {
-    connection: Connection,
+    pub(super) connection: Connection,
     wal: bool,
     clock: Clock,
     /// SQLite's mark for "another connection has committed"; what stands below is read anew when it
@@ -321,7 +321,7 @@ impl Database {
 }
 
 /// The half-open range of all keys that begin with `prefix`, which ends in a slash.
-fn below(prefix: &str) -> (String, String) {
+pub(super) fn below(prefix: &str) -> (String, String) {
     // `0` is the character behind `/`, and keys are compared byte by byte.
     (prefix.to_owned(), format!("{}0", prefix.strip_suffix("/").unwrap_or(prefix)))
 }

@@ -14,12 +14,14 @@ use crate::transcript::{Entry, SessionKey};
 
 pub mod conformance;
 mod database;
+mod inspect;
 mod notice;
 mod place;
 mod schema;
 mod sqlite;
 mod summary;
 
+pub use inspect::Held;
 pub use notice::Notice;
 pub use sqlite::{Clock, Durability, Journal, SqliteStore, StoreOptions};
 

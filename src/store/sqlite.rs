@@ -176,7 +176,7 @@ impl SqliteStore {
         }
     }
 
-    async fn ask<T: Send + 'static>(
+    pub(super) async fn ask<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Database) -> Result<T, rusqlite::Error> + Send + 'static,
     ) -> Result<T, StoreError> {

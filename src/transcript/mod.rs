@@ -8,6 +8,7 @@ mod draft;
 mod entry;
 mod key;
 mod raw;
+mod salvage;
 mod usage;
 
 pub use block::{Block, Body};
@@ -15,4 +16,5 @@ pub use draft::{Draft, DraftKind, Origin};
 pub use entry::{BlockEdit, Edited, Entry, EntryError, Message};
 pub use key::{SessionKey, new_id, project_key};
 pub use raw::{RawObject, decode_string, remove_field, splice_field};
+pub use salvage::{Damage, Salvage, salvage, salvage_all};
 pub use usage::Usage;

@@ -25,8 +25,9 @@ pub(crate) struct Renderer {
     limits: HashSet<String>,
 }
 
+/// How a line looks, where colours are wanted.
 #[derive(Clone, Copy)]
-enum Style {
+pub(crate) enum Style {
     Plain,
     Dim,
     Bold,
@@ -39,6 +40,14 @@ enum Style {
 }
 
 impl Style {
+    /// The text in this style.
+    pub(crate) fn paint(self, text: &str) -> String {
+        match self.code() {
+            "" => text.to_owned(),
+            code => format!("{code}{text}\u{1b}[0m"),
+        }
+    }
+
     fn code(self) -> &'static str {
         match self {
             Style::Plain => "",
@@ -320,10 +329,7 @@ impl Renderer {
     }
 
     fn paint(&self, text: &str, style: Style) -> String {
-        if !self.colored || style.code().is_empty() {
-            return text.to_owned();
-        }
-        format!("{}{text}\u{1b}[0m", style.code())
+        if self.colored { style.paint(text) } else { text.to_owned() }
     }
 
     fn elapsed(&self) -> String {

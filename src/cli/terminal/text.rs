@@ -2,74 +2,16 @@
 
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Only printable characters: no control of the terminal comes from a model, a tool or a file.
-///
-/// Whole escape sequences go, not only their first byte, so that nothing of them is left as litter.
-/// Marks that reorder text are dropped too: they can make a command look like another one.
+use crate::report::plain;
+
+/// Only printable characters and line ends; see [`plain`].
 pub(crate) fn clean(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\n' => out.push('\n'),
-            '\t' => out.push(' '),
-            '\u{1b}' => skip_escape(&mut chars),
-            '\u{9b}' => skip_csi(&mut chars),
-            '\u{90}' | '\u{98}' | '\u{9d}' | '\u{9e}' | '\u{9f}' => skip_string(&mut chars),
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
-
-fn skip_escape(chars: &mut Chars<'_>) {
-    match chars.peek() {
-        Some('[') => {
-            chars.next();
-            skip_csi(chars);
-        }
-        Some(']' | 'P' | 'X' | '^' | '_') => {
-            chars.next();
-            skip_string(chars);
-        }
-        Some(' '..='/') => {
-            while chars.next_if(|c| (' '..='/').contains(c)).is_some() {}
-            chars.next_if(|c| ('0'..='~').contains(c));
-        }
-        Some('0'..='~') => {
-            chars.next();
-        }
-        _ => {}
-    }
-}
-
-/// Parameters up to the final letter.
-fn skip_csi(chars: &mut Chars<'_>) {
-    while chars.next_if(|c| (' '..='?').contains(c)).is_some() {}
-    chars.next_if(|c| ('@'..='~').contains(c));
-}
-
-/// A string sequence up to BEL or ST; one without an end swallows no more than its line.
-fn skip_string(chars: &mut Chars<'_>) {
-    while let Some(c) = chars.next_if(|c| *c != '\n') {
-        match c {
-            '\u{7}' | '\u{9c}' => return,
-            '\u{1b}' => {
-                chars.next_if(|c| *c == '\\');
-                return;
-            }
-            _ => {}
-        }
-    }
+    plain(text).replace('\t', " ")
 }
 
 /// Breaks clean text into lines of at most `width` columns; `first` stands before the first, `rest` before
 /// all others. What follows a mark of a list hangs below its first word.
-pub(super) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize, first: &str, rest: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for paragraph in text.lines() {
         let mut line = String::from(if lines.is_empty() { first } else { rest });
@@ -169,7 +111,7 @@ fn tokens(text: &str) -> Vec<&str> {
 }
 
 /// One line of at most `width` columns, cut with three dots.
-pub(super) fn one_line(text: &str, width: usize) -> String {
+pub(crate) fn one_line(text: &str, width: usize) -> String {
     let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if flat.width() <= width {
         return flat;
