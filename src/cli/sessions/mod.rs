@@ -28,9 +28,6 @@ use shelf::Shelf;
 /// Runs one of the commands.
 pub(super) fn run(global: &Global, command: &SessionsCommand) -> anyhow::Result<ExitCode> {
     let house = House::look(global)?;
-    if matches!(command, SessionsCommand::Serve) {
-        return serve::run(&house, global);
-    }
     let tokio = tokio::runtime::Builder::new_current_thread().build()?;
     let fine = tokio.block_on(async {
         match command {
@@ -39,7 +36,7 @@ pub(super) fn run(global: &Global, command: &SessionsCommand) -> anyhow::Result<
             SessionsCommand::Export(args) => export::run(&Shelf::open(&house, global)?, args).await,
             SessionsCommand::Import(args) => import::run(&house, global, args).await,
             SessionsCommand::Check(args) => check::run(&Shelf::open(&house, global)?, args).await,
-            SessionsCommand::Serve => Ok(true),
+            SessionsCommand::Serve => serve::run(&house, global).await,
         }
     })?;
     Ok(if fine { ExitCode::SUCCESS } else { ExitCode::from(exit::FAILED) })

@@ -39,7 +39,6 @@
 
 use std::io::{BufRead, Write};
 use std::ops::ControlFlow;
-use std::process::ExitCode;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -51,19 +50,17 @@ use crate::store::{SessionStore, SqliteStore, StoreError};
 use crate::transcript::{Entry, RawObject, SessionKey};
 
 /// Serves standard input until it ends.
-pub(super) fn run(house: &House, global: &Global) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(house: &House, global: &Global) -> anyhow::Result<bool> {
     let folder = global.run_dir.as_ref().unwrap_or(&house.run_dir);
     let folder = RunFolder::open(&house.current_dir.join(folder))?;
     let store = SqliteStore::open(&folder.file("sessions.db"))?;
     tell_notices(house, &store);
-    let runtime = tokio::runtime::Builder::new_current_thread().build()?;
     let (mut input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
-    runtime.block_on(async {
-        let served = serve(&store, &mut input, &mut output).await;
-        tell_notices(house, &store);
-        store.close().await?;
-        Ok(served.map(|()| ExitCode::SUCCESS)?)
-    })
+    let served = serve(&store, &mut input, &mut output).await;
+    tell_notices(house, &store);
+    store.close().await?;
+    served?;
+    Ok(true)
 }
 
 async fn serve(
