@@ -62,6 +62,12 @@ pub(super) struct Global {
     /// Keep a workbench in the run folder (only for `once`)
     #[arg(short = 'W', long, global = true)]
     pub(super) workbench: bool,
+    /// Move old large results out of a conversation that is resumed, into files (only for `once`)
+    #[arg(short = 'T', long, global = true)]
+    pub(super) trim: bool,
+    /// Leave old large results in a conversation that is resumed (only for `go`)
+    #[arg(long, global = true)]
+    pub(super) no_trim: bool,
 }
 
 /// Formats of stdout.
@@ -248,11 +254,25 @@ impl Arguments {
         let global = &self.global;
         let (name, takes): (&str, &[&str]) = match self.command {
             Command::Go(_) => {
-                ("go", &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "fence"])
+                let takes: &[&str] = &[
+                    "-w",
+                    "-r",
+                    "-v",
+                    "--output",
+                    "limits",
+                    "--engine",
+                    "--color",
+                    "fence",
+                    "--no-trim",
+                ];
+                ("go", takes)
             }
             Command::Once(_) => (
                 "once",
-                &["-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W", "fence"],
+                &[
+                    "-w", "-r", "-v", "--output", "limits", "--engine", "--color", "-W", "fence",
+                    "-T",
+                ],
             ),
             Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color", "fence"]),
             Command::Config(_) => ("config", &[]),
@@ -276,6 +296,8 @@ impl Arguments {
             ("--engine", global.engine.is_some(), "`flower go` and `flower once`"),
             ("--color", global.color.is_some(), "`flower go`, `flower once` and `flower demo`"),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
+            ("-T", global.trim, "`flower once`; `flower go` trims unless it is told --no-trim"),
+            ("--no-trim", global.no_trim, "`flower go`; `flower once` trims only with -T"),
         ];
         let (flag, _, home) = given.iter().find(|(flag, on, _)| *on && !takes.contains(flag))?;
         let flag = match *flag {

@@ -14,7 +14,7 @@ use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
-use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime};
+use crate::runtime::{Limits, Parts, Patience, RunFolder, Runtime, ViewOptions};
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
 use crate::wire::{ClientOptions, Proxies};
@@ -191,6 +191,7 @@ impl House {
             tool_environment: extras.tools.environment,
             ground: extras.tools.ground,
             yard: extras.yard,
+            view: ViewOptions { trim: extras.trim, ..ViewOptions::default() },
         };
         let runtime = Runtime::new(parts, extras.limits)?;
         extras.tools.notices.iter().for_each(|notice| warn(notice));
@@ -212,6 +213,8 @@ pub(super) struct Extras {
     pub(super) limits: Limits,
     pub(super) tools: Fenced,
     pub(super) yard: Option<Arc<Yard>>,
+    /// Old large results leave a resumed conversation.
+    pub(super) trim: bool,
 }
 
 impl Place {

@@ -154,6 +154,7 @@ async fn run_chain(
         limits: limits(global),
         tools,
         yard: chain.yard,
+        trim: !global.no_trim,
     };
     let runtime = house.runtime(&chain.place, chain.model, extras)?;
     let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);

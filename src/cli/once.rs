@@ -56,6 +56,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             limits: limits(global),
             tools,
             yard: None,
+            trim: global.trim,
         };
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
         let mut role = role::once(&args.instructions, args.allowed());

@@ -12,6 +12,7 @@ use super::patience::Patience;
 use super::place::Places;
 use super::record::{RecordError, RunFolder};
 use super::session;
+use super::shelf::{Shelf, ViewOptions};
 use super::step::StepResult;
 use crate::engine::{
     AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Limit,
@@ -54,6 +55,8 @@ pub struct Parts {
     pub yard: Option<Arc<Yard>>,
     /// What tools may reach; nothing where they are not fenced.
     pub ground: Option<Ground>,
+    /// What resumed conversations leave out.
+    pub view: ViewOptions,
 }
 
 /// Limits of the whole run: subagents, judge and retries count.
@@ -103,6 +106,7 @@ pub struct Runtime {
     limits: Limits,
     started: Instant,
     project: String,
+    shelf: Arc<Shelf>,
 }
 
 impl Runtime {
@@ -112,6 +116,7 @@ impl Runtime {
             manifest: Manifest::open(&parts.folder)?,
             project: project_key(&parts.workspace),
             started: Instant::now(),
+            shelf: Arc::new(Shelf::new(&parts.view, parts.sink.clone(), parts.language)),
             limits,
             parts,
         })
@@ -321,6 +326,10 @@ impl Runtime {
             threshold: SpillRule::THRESHOLD,
             spill_dir: workbench.spill_dir(),
             shown_dir: workbench.shown(&workbench.spill_dir()),
+            others: vec![
+                self.shelf.folder(self.folder_of(assignment)).display().to_string(),
+                self.shelf.policy.trim.spill_dirname.clone(),
+            ],
         });
         StepHost {
             rules: Rules {
@@ -347,6 +356,7 @@ impl Runtime {
                 self.parts.sink.clone(),
                 self.parts.language,
             ),
+            shelf: Arc::clone(&self.shelf),
         }
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::place::Places;
-use crate::context;
+use super::shelf::Shelf;
 use crate::engine::{AgentPlace, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult};
 use crate::event::{Event, Sink};
 use crate::guard::{self, Call, Decision, Rules, SpillRule, Thread};
@@ -26,6 +26,7 @@ pub(super) struct StepHost {
     /// Where relative paths of tool inputs begin.
     pub(super) workspace: PathBuf,
     pub(super) places: Places,
+    pub(super) shelf: Arc<Shelf>,
 }
 
 impl StepHost {
@@ -108,8 +109,18 @@ impl Host for StepHost {
     }
 
     async fn history(&self, key: &SessionKey) -> Result<Vec<Entry>, HostError> {
-        let record = self.store.load(key).await.map_err(|e| HostError(e.to_string()))?;
-        Ok(context::view(&record.unwrap_or_default()))
+        let load = || async {
+            let record = self.store.load(key).await.map_err(|e| HostError(e.to_string()))?;
+            Ok(record.unwrap_or_default())
+        };
+        let (shelf, workspace, record) =
+            (Arc::clone(&self.shelf), self.workspace.clone(), load().await?);
+        let shown = tokio::task::spawn_blocking(move || shelf.show(record, &workspace)).await;
+        match shown.map_err(|e| HostError(e.to_string()))? {
+            Some(conversation) => Ok(conversation),
+            // Read again instead of kept twice for a case that hardly ever happens.
+            None => Ok(self.shelf.show_whole(load().await?)),
+        }
     }
 
     fn tell(&self, event: Event) {

@@ -13,7 +13,9 @@ mod patience;
 mod place;
 mod record;
 mod session;
+mod shelf;
 mod step;
+mod viewing;
 
 pub use attempt::{Assignment, Limits, Parts, Runtime, Session};
 pub use lease::Leases;
@@ -21,4 +23,6 @@ pub use lineage::{Lineage, LineageState, fingerprint};
 pub use manifest::Manifest;
 pub use patience::Patience;
 pub use record::{RecordError, RunFolder};
+pub use shelf::ViewOptions;
 pub use step::StepResult;
+pub use viewing::{PruningSessionStore, TrimmingSessionStore, ViewStore};

@@ -7,12 +7,16 @@ mod block;
 mod draft;
 mod entry;
 mod key;
+mod outline;
 mod raw;
+mod scan;
 mod usage;
 
 pub use block::{Block, Body};
 pub use draft::{Draft, DraftKind, Origin};
 pub use entry::{BlockEdit, Edited, Entry, EntryError, Message};
 pub use key::{SessionKey, new_id, project_key};
-pub use raw::{RawObject, decode_string, remove_field, splice_field};
+pub use outline::{BlockOutline, Kind, MessageOutline, Outline, Shape};
+pub use raw::{RawObject, decode_string, field, remove_field, splice_field};
+pub use scan::Span;
 pub use usage::Usage;
