@@ -51,3 +51,9 @@ pub mod wire;
 pub mod workbench;
 pub mod workflow;
 pub mod worktree;
+
+// Names that users of the library know.
+pub use context::relink;
+pub use guard::is_ephemeral;
+pub use runtime::{PruningSessionStore, TrimmingSessionStore};
+pub use store::SqliteStore as SqliteSessionStore;

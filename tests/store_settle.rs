@@ -11,7 +11,7 @@ use flower::event::Sink;
 use flower::language::Language;
 use flower::role;
 use flower::runtime::{
-    Assignment, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime, Session,
+    Assignment, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime, Session, ViewOptions,
 };
 use flower::store::{SessionInfo, SessionStore, SqliteStore, StoreError};
 use flower::transcript::{Entry, SessionKey};
@@ -120,6 +120,7 @@ async fn step(good: bool, settles: bool) -> (Vec<&'static str>, Result<String, S
         language: Language::English,
         resilience: Resilience::default(),
         handoff: HandoffPolicy::default(),
+        view: ViewOptions::default(),
         door: None,
         tool_environment: Vec::new(),
         yard: None,

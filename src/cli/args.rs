@@ -69,6 +69,12 @@ pub(super) struct Global {
     /// Keep a workbench in the run folder (only for `once`)
     #[arg(short = 'W', long, global = true)]
     pub(super) workbench: bool,
+    /// Move old large results out of a conversation that is resumed, into files (only for `once`)
+    #[arg(short = 'T', long, global = true)]
+    pub(super) trim: bool,
+    /// Leave old large results in a conversation that is resumed (only for `go`)
+    #[arg(long, global = true)]
+    pub(super) no_trim: bool,
 }
 
 /// Formats of stdout.
@@ -282,7 +288,7 @@ impl Arguments {
         let global = &self.global;
         let (name, takes): (&str, &[&str]) = match self.command {
             Command::Go(_) => {
-                let takes = &[
+                let takes: &[&str] = &[
                     "-w",
                     "-r",
                     "-v",
@@ -292,6 +298,7 @@ impl Arguments {
                     "--color",
                     "fence",
                     "--no-probe",
+                    "--no-trim",
                 ];
                 ("go", takes)
             }
@@ -308,6 +315,7 @@ impl Arguments {
                     "-W",
                     "fence",
                     "--no-probe",
+                    "-T",
                 ],
             ),
             Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color", "fence"]),
@@ -344,6 +352,8 @@ impl Arguments {
             ),
             ("--no-probe", global.no_probe, "`flower go`, `flower once` and `flower setup`"),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
+            ("-T", global.trim, "`flower once`; `flower go` trims unless it is told --no-trim"),
+            ("--no-trim", global.no_trim, "`flower go`; `flower once` trims only with -T"),
         ];
         let (flag, _, home) = given.iter().find(|(flag, on, _)| *on && !takes.contains(flag))?;
         let flag = match *flag {

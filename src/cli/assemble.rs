@@ -15,7 +15,9 @@ use crate::engine::native::{Choice, MAX_TOKENS, Native, NativeOptions};
 use crate::event::Sink;
 use crate::human::{Channel, ChannelOptions};
 use crate::language::Language;
-use crate::runtime::{Calibration, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime};
+use crate::runtime::{
+    Calibration, HandoffPolicy, Limits, Parts, Resilience, RunFolder, Runtime, ViewOptions,
+};
 use crate::sandbox::Limits as MachineLimits;
 use crate::settings::{Endpoint, Environment, Settings};
 use crate::store::{SessionStore, SqliteStore};
@@ -245,6 +247,7 @@ impl House {
             tool_environment: extras.tools.environment,
             ground: extras.tools.ground,
             yard: extras.yard,
+            view: ViewOptions { trim: extras.trim, ..ViewOptions::default() },
         };
         let runtime = Runtime::new(parts, extras.limits)?;
         extras.tools.notices.iter().for_each(|notice| warn(notice));
@@ -269,6 +272,8 @@ pub(super) struct Extras {
     pub(super) handoff: HandoffWish,
     pub(super) tools: Fenced,
     pub(super) yard: Option<Arc<Yard>>,
+    /// Old large results leave a resumed conversation.
+    pub(super) trim: bool,
 }
 
 /// What the command line says about full conversations.

@@ -161,6 +161,7 @@ async fn run_chain(
         handoff: chain.handoff,
         tools: chain.tools,
         yard: chain.yard,
+        trim: !global.no_trim,
     };
     let runtime = house.runtime(&chain.place, chain.model, extras)?;
     let lineage = Lineage::open(&chain.place.folder, &chain.place.workspace);

@@ -62,6 +62,7 @@ pub(super) fn run(global: &Global, args: &OnceArgs) -> anyhow::Result<ExitCode> 
             wait_for_reset: !global.no_limit_wait,
             tools,
             yard: None,
+            trim: global.trim,
         };
         let runtime = house.runtime(&place, Model { endpoint, choice: house.choice() }, extras)?;
         let mut role = role::once(&args.instructions, args.allowed());

@@ -1,89 +1,157 @@
 //! View: from the record to what the model sees. Pure: entries in, entries out, the same every time.
 //!
-//! The steps, in order; each is a function from entries to entries, so that others can stand between:
+//! An entry was outlined when it was read; the layers look at outlines and note changes on a working copy,
+//! which are carried out once at the end. In order:
 //!
-//! 1. replies that only report an error of the API go, and the chain closes over them (`relink`);
-//! 2. results that an interrupt left behind become a plain marker (`interrupt`);
-//! 3. results without a call go (`pair`);
-//! 4. calls without a result get one (`heal`).
-//!
-//! Expiring, trimming and pruning of refusals belong between 1 and 2: they look at results that are
-//! still as the tools gave them. Making anything else acceptable to the API belongs after 4.
+//! 1. old results of commands that only looked expire (`expire`);
+//! 2. old large results become a pointer to a file (`trim`);
+//! 3. refusals, errors of the API and interrupts go or become plain (`prune`);
+//! 4. everything is made acceptable to the API, as [`demand`] lists it: twins and parents (`chain`),
+//!    compactions (`compaction`), blocks (`mend`), calls and results (`turn`, `pair`, `place`).
 
-mod heal;
-mod interrupt;
+mod archived;
+mod chain;
+mod compaction;
+pub mod demand;
+mod expire;
+mod made;
+mod mend;
 mod pair;
-mod relink;
+mod picture;
+mod place;
+mod policy;
+mod prune;
+mod report;
+mod sheet;
+#[cfg(test)]
+mod tests;
+mod text;
+mod trim;
+mod turn;
+
+use std::collections::{HashMap, HashSet};
 
 use crate::transcript::Entry;
 
-/// The entries that are fed back to a model when a conversation is resumed.
-pub fn view(record: &[Entry]) -> Vec<Entry> {
-    let entries = relink::without(record, |entry| entry.api_error);
-    let entries = interrupt::neutralise(entries);
-    let entries = pair::drop_orphan_results(entries);
-    heal::answer_orphan_calls(entries)
+pub use archived::Archived;
+pub use chain::relink;
+pub use policy::{EphemeralPolicy, Policy, PrunePolicy, ThinkingPolicy, TrimPolicy};
+pub use report::{Mend, Report};
+
+use sheet::Sheet;
+
+/// What is fed back when a conversation is resumed.
+#[derive(Debug, Clone)]
+pub struct View {
+    /// All that is left of the record, in order: also branches that were given up, what lies before a
+    /// compaction, and entries that are no conversation.
+    pub entries: Vec<Entry>,
+    /// What was left out and mended.
+    pub report: Report,
+    /// Texts that the entries point to. They must be in their files before the view is used.
+    pub archived: Vec<Archived>,
+    live: Vec<bool>,
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::transcript::Body;
-
-    /// Small transcripts with every kind of damage: few ids, so that they meet.
-    fn rows() -> impl Strategy<Value = Vec<Entry>> {
-        let id = || prop::sample::select(vec!["a", "b", "c", "d", "e"]);
-        let row = (id(), id(), id(), 0..6, any::<bool>()).prop_map(
-            |(uuid, parent, other, kind, flag)| {
-                let message = match kind {
-                    0 => r#"{"role":"user","content":"on"}"#.to_owned(),
-                    1 | 2 => format!(
-                        r#"{{"role":"assistant","id":"m{other}","content":[{{"type":"tool_use","id":"{parent}","name":"x","input":{{}}}}]}}"#
-                    ),
-                    3 => format!(
-                        r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{other}","content":"[Request interrupted","is_error":{flag}}},{{"type":"text","text":"t"}}]}}"#
-                    ),
-                    4 => format!(
-                        r#"{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"{other}","content":"y"}}]}}"#
-                    ),
-                    _ => r#"{"role":"assistant","model":"<synthetic>","content":[]}"#.to_owned(),
-                };
-                let uuid = if flag { format!("\"{uuid}\"") } else { format!("\"{uuid}{other}\"") };
-                Entry::parse(format!(
-                    r#"{{"uuid":{uuid},"parentUuid":"{parent}","message":{message}}}"#
-                ))
-                .unwrap()
-            },
-        );
-        prop::collection::vec(row, 0..12)
+impl View {
+    /// The entries that make up what the model sees: the chain of the newest entry, from the last
+    /// compaction on.
+    pub fn conversation(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter().zip(&self.live).filter(|(_, live)| **live).map(|(entry, _)| entry)
     }
 
-    fn ids(entries: &[Entry], calls: bool) -> BTreeSet<String> {
-        let blocks = entries.iter().filter_map(Entry::message).flat_map(|message| message.blocks);
-        blocks
-            .filter_map(|block| match block.body() {
-                Body::ToolUse { id, .. } if calls => Some(id.clone()),
-                Body::ToolResult { tool_use_id, .. } if !calls => Some(tool_use_id.clone()),
-                _ => None,
-            })
+    /// The same, without a copy.
+    pub fn into_conversation(self) -> Vec<Entry> {
+        let live = self.live.into_iter();
+        self.entries
+            .into_iter()
+            .zip(live)
+            .filter(|(_, live)| *live)
+            .map(|(entry, _)| entry)
             .collect()
     }
+}
 
-    proptest! {
-        #[test]
-        fn whatever_happened_calls_and_results_match_and_the_view_is_stable(record in rows()) {
-            let texts = |entries: &[Entry]| -> Vec<String> {
-                entries.iter().map(|entry| entry.raw().to_owned()).collect()
-            };
-            let seen = view(&record);
-            prop_assert_eq!(ids(&seen, true), ids(&seen, false));
-            prop_assert!(seen.iter().all(|entry| !entry.api_error));
-            prop_assert_eq!(texts(&seen), texts(&view(&record)));
-            prop_assert_eq!(texts(&seen), texts(&view(&seen)));
+/// The view of a record. The same record and policy always give the same bytes.
+pub fn view(entries: Vec<Entry>, policy: &Policy) -> View {
+    let mut sheet = Sheet::new(entries);
+    expire::expire(&mut sheet, &policy.ephemeral);
+    trim::trim(&mut sheet, &policy.trim);
+    prune::prune(&mut sheet, &policy.prune);
+    mend::mend(&mut sheet, policy.thinking);
+    settle(&mut sheet);
+    let (entries, live, report, archived) = sheet.finish();
+    View { entries, report, archived, live }
+}
+
+/// The chain and its calls.
+fn settle(sheet: &mut Sheet) {
+    chain::part_twins(sheet);
+    chain::set_threads(sheet);
+    let boundaries = compaction::find(sheet);
+    chain::trace(sheet, &boundaries);
+    compaction::carry_over(sheet, &boundaries);
+    let stretches = stretches(sheet, &boundaries);
+    see(sheet, &stretches, false);
+    let mut places = place::Places::default();
+    place::settle(sheet, &stretches, &mut places);
+    places.carry_out(&mut sheet.order);
+    // Only now it is known what stands where.
+    let mut places = place::Places::default();
+    let mut stretches = self::stretches(sheet, &boundaries);
+    for stretch in stretches.iter_mut().filter(|stretch| stretch.thread == chain::MAIN) {
+        place::open(sheet, &mut stretch.rows, &mut places);
+    }
+    places.carry_out(&mut sheet.order);
+    let order: HashMap<usize, usize> =
+        sheet.order.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+    for stretch in &stretches {
+        chain::join_roots(sheet, stretch, &order);
+    }
+    see(sheet, &stretches, true);
+    for row in &mut sheet.rows {
+        // Only what is said is seen.
+        row.live = row.live && row.speaker().is_some() && row.thread == chain::MAIN;
+    }
+}
+
+/// Marks what the model sees; before results are given to calls, without those beside the chain.
+fn see(sheet: &mut Sheet, stretches: &[Stretch], answered: bool) {
+    let newest = stretches.iter().rev().find(|stretch| stretch.thread == chain::MAIN);
+    sheet.rows.iter_mut().for_each(|row| row.live = false);
+    if let Some(newest) = newest {
+        chain::mark_path(sheet, &newest.rows);
+        turn::spread_life(sheet, &newest.rows, answered);
+    }
+}
+
+/// The rows of a thread between two compactions, in order.
+struct Stretch {
+    thread: usize,
+    /// The compaction before it.
+    boundary: Option<usize>,
+    rows: Vec<usize>,
+}
+
+/// In the order in which they begin; of one thread, the last is the newest.
+fn stretches(sheet: &Sheet, boundaries: &HashSet<usize>) -> Vec<Stretch> {
+    let mut open: HashMap<usize, usize> = HashMap::new();
+    let mut behind: HashMap<usize, usize> = HashMap::new();
+    let mut stretches: Vec<Stretch> = Vec::new();
+    for index in &sheet.order {
+        let row = &sheet.rows[*index];
+        if boundaries.contains(index) {
+            open.remove(&row.thread);
+            behind.insert(row.thread, *index);
+        }
+        if row.speaker().is_some() {
+            let stretch = *open.entry(row.thread).or_insert_with(|| {
+                let boundary = behind.get(&row.thread).copied();
+                stretches.push(Stretch { thread: row.thread, boundary, rows: Vec::new() });
+                stretches.len() - 1
+            });
+            stretches[stretch].rows.push(*index);
         }
     }
+    stretches
 }

@@ -7,6 +7,11 @@ use super::lexer::{Command, Join, Word, commands};
 use super::verb;
 
 /// True where every command of `line` only looks: nothing is written, sent, started or waited for.
+///
+/// ```
+/// assert!(flower::is_ephemeral("git status --short | head -5"));
+/// assert!(!flower::is_ephemeral("git status; rm -rf build"));
+/// ```
 pub fn is_ephemeral(line: &str) -> bool {
     commands(line).is_some_and(|commands| commands.iter().all(looks))
 }

@@ -20,6 +20,9 @@ pub struct SpillRule {
     pub spill_dir: PathBuf,
     /// The same folder as the model is told: relative inside the workspace, absolute elsewhere.
     pub shown_dir: String,
+    /// More folders with texts that were spilled, as an agent may write them; what is read from there
+    /// does not spill either.
+    pub others: Vec<String>,
 }
 
 impl SpillRule {
@@ -100,7 +103,8 @@ fn mentions(input: &Value, rule: &SpillRule) -> bool {
     match input {
         Value::String(text) => {
             let absolute = rule.spill_dir.to_string_lossy();
-            [absolute.as_ref(), rule.shown_dir.as_str()].into_iter().any(|folder| {
+            let others = rule.others.iter().map(String::as_str);
+            [absolute.as_ref(), rule.shown_dir.as_str()].into_iter().chain(others).any(|folder| {
                 let folder = folder.trim_end_matches('/');
                 !folder.is_empty()
                     && (touches(Path::new(folder), Path::new(text)) || speaks_of(text, folder))
@@ -149,6 +153,7 @@ mod tests {
             threshold: SpillRule::THRESHOLD,
             spill_dir: "/w/.flower/spill".into(),
             shown_dir: ".flower/spill".into(),
+            others: Vec::new(),
         }
     }
 
@@ -248,6 +253,26 @@ mod tests {
             json!({"offset": 3}),
         ] {
             assert!(spill("Read", &input, &long, &rule()).is_some(), "{input}");
+        }
+    }
+
+    #[test]
+    fn reading_what_a_view_archived_is_exempt_wherever_the_workbench_lies() {
+        let long = json!("x".repeat(9000));
+        for bench in ["/w/.flower", "/.flower-w", "/runs/workbench"] {
+            let rule = SpillRule {
+                spill_dir: format!("{bench}/spill").into(),
+                shown_dir: format!("{bench}/spill"),
+                others: vec!["/w/.flower/spill".into(), ".flower/spill".into()],
+                ..rule()
+            };
+            for path in
+                ["/w/.flower/spill/a.txt", ".flower/spill/a.txt", &format!("{bench}/spill/a.txt")]
+            {
+                let input = json!({"file_path": path});
+                assert_eq!(spill("Read", &input, &long, &rule), None, "{bench}: {path}");
+            }
+            assert!(spill("Read", &json!({"file_path": "/w/a"}), &long, &rule).is_some());
         }
     }
 

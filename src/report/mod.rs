@@ -14,7 +14,7 @@ mod tidy;
 
 pub use conversation::{About, Agent, Call, Conversation, Field, Outcome, Part, Said};
 pub use digest::Digest;
-pub use health::{Finding, Health, examine, mended};
+pub use health::{Examined, Finding, examine};
 pub use html::html;
 pub use markdown::markdown;
 pub use plain::plain;

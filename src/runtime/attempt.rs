@@ -14,6 +14,7 @@ use super::patience::Resilience;
 use super::place::Places;
 use super::record::{RecordError, RunFolder};
 use super::session;
+use super::shelf::{Shelf, ViewOptions};
 use super::step::StepResult;
 use crate::engine::{
     AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Opening,
@@ -61,6 +62,8 @@ pub struct Parts {
     pub yard: Option<Arc<Yard>>,
     /// What tools may reach; nothing where they are not fenced.
     pub ground: Option<Ground>,
+    /// What resumed conversations leave out.
+    pub view: ViewOptions,
 }
 
 /// What one step is to do.
@@ -100,6 +103,7 @@ pub struct Runtime {
     pub(super) started: Instant,
     project: String,
     pub(super) waiting: Arc<Waiting>,
+    shelf: Arc<Shelf>,
 }
 
 impl Runtime {
@@ -116,6 +120,7 @@ impl Runtime {
                 sink: parts.sink.clone(),
                 language: parts.language,
             }),
+            shelf: Arc::new(Shelf::new(&parts.view, parts.sink.clone(), parts.language)),
             limits,
             parts,
         })
@@ -294,6 +299,10 @@ impl Runtime {
             threshold: SpillRule::THRESHOLD,
             spill_dir: workbench.spill_dir(),
             shown_dir: workbench.shown(&workbench.spill_dir()),
+            others: vec![
+                self.shelf.folder(self.folder_of(assignment)).display().to_string(),
+                self.shelf.policy.trim.spill_dirname.clone(),
+            ],
         });
         StepHost {
             rules: Rules {
@@ -323,6 +332,7 @@ impl Runtime {
                 self.parts.sink.clone(),
                 self.parts.language,
             ),
+            shelf: Arc::clone(&self.shelf),
         }
     }
 

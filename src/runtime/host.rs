@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::handoff::HandoffPolicy;
 use super::outlast::{Streak, Waiting};
 use super::place::Places;
-use crate::context;
+use super::shelf::Shelf;
 use crate::engine::{
     AgentPlace, EngineError, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult,
 };
@@ -36,6 +36,7 @@ pub(super) struct StepHost {
     pub(super) step: String,
     pub(super) waiting: Arc<Waiting>,
     pub(super) nearly_full: NearlyFull,
+    pub(super) shelf: Arc<Shelf>,
 }
 
 /// Announces once that a conversation will soon be handed over.
@@ -159,8 +160,18 @@ impl Host for StepHost {
     }
 
     async fn history(&self, key: &SessionKey) -> Result<Vec<Entry>, HostError> {
-        let record = self.store.load(key).await.map_err(|e| HostError(e.to_string()))?;
-        Ok(context::view(&record.unwrap_or_default()))
+        let load = || async {
+            let record = self.store.load(key).await.map_err(|e| HostError(e.to_string()))?;
+            Ok(record.unwrap_or_default())
+        };
+        let (shelf, workspace, record) =
+            (Arc::clone(&self.shelf), self.workspace.clone(), load().await?);
+        let shown = tokio::task::spawn_blocking(move || shelf.show(record, &workspace)).await;
+        match shown.map_err(|e| HostError(e.to_string()))? {
+            Some(conversation) => Ok(conversation),
+            // Read again instead of kept twice for a case that hardly ever happens.
+            None => Ok(self.shelf.show_whole(load().await?)),
+        }
     }
 
     fn tell(&self, event: Event) {

@@ -16,8 +16,10 @@ mod patience;
 mod place;
 mod record;
 mod session;
+mod shelf;
 mod step;
 mod takeover;
+mod viewing;
 
 pub use attempt::{Assignment, Parts, Runtime, Session};
 pub use handoff::{Calibration, HandoffPolicy};
@@ -27,4 +29,6 @@ pub use lineage::{Lineage, LineageState, fingerprint};
 pub use manifest::Manifest;
 pub use patience::Resilience;
 pub use record::{RecordError, RunFolder};
+pub use shelf::ViewOptions;
 pub use step::StepResult;
+pub use viewing::{PruningSessionStore, TrimmingSessionStore, ViewStore};

@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use serde::de::Error as _;
 use serde_json::value::RawValue;
 
 use super::block::Block;
-use super::raw::{RawObject, remove_field, replace, span, splice_field};
+use super::outline::{self, Outline};
+use super::raw::{RawObject, decode_string, field, remove_field, replace, span, splice_field};
+use super::scan::Span;
 use super::usage::Usage;
 
 /// Why a text is no entry.
@@ -20,6 +23,7 @@ pub enum EntryError {
 #[derive(Debug, Clone)]
 pub struct Entry {
     raw: Arc<str>,
+    outline: Arc<Outline>,
     /// `type`: user, assistant, system, summary, …; empty where missing.
     pub kind: String,
     /// `uuid`; some kinds of entry have none.
@@ -53,24 +57,37 @@ pub struct Message {
 
 impl Entry {
     /// Takes a row's text as it is.
+    ///
+    /// # Errors
+    /// Where the text is not one JSON object, or has four gigabytes and more.
     pub fn parse(raw: impl Into<Arc<str>>) -> Result<Self, EntryError> {
         let raw = raw.into();
-        let fields = RawObject::parse(&raw)?;
-        let synthetic = fields
-            .get("message")
-            .and_then(|message| RawObject::parse(message).ok())
-            .and_then(|message| message.string("model"))
-            .is_some_and(|model| model == "<synthetic>");
+        if u32::try_from(raw.len()).is_err() {
+            return Err(serde_json::Error::custom("too long").into());
+        }
+        let head = outline::read(&raw)
+            .map_err(|bad| serde_json::Error::custom(format!("at byte {}", bad.at)))?;
         Ok(Self {
-            kind: fields.string("type").unwrap_or_default(),
-            uuid: fields.string("uuid").filter(|uuid| !uuid.is_empty()),
-            parent: fields.string("parentUuid"),
-            sidechain: fields.flag("isSidechain"),
-            protected: fields.flag("isMeta") || fields.flag("isCompactSummary"),
-            api_error: fields.flag("isApiErrorMessage") || synthetic,
-            timestamp: fields.string("timestamp"),
-            raw: Arc::clone(&raw),
+            kind: head.kind,
+            uuid: head.uuid,
+            parent: head.parent,
+            sidechain: head.sidechain,
+            protected: head.meta || head.outline.summary,
+            api_error: head.api_error,
+            timestamp: head.timestamp,
+            outline: Arc::new(head.outline),
+            raw,
         })
+    }
+
+    /// Where things stand in it.
+    pub fn outline(&self) -> &Outline {
+        &self.outline
+    }
+
+    /// The text at a place of its outline.
+    pub fn at(&self, span: Span) -> &str {
+        self.raw.get(span.range()).unwrap_or_default()
     }
 
     /// The row's text, byte for byte.
@@ -80,12 +97,12 @@ impl Entry {
 
     /// The raw text of a top-level field.
     pub fn field(&self, name: &str) -> Option<&str> {
-        RawObject::parse(&self.raw).ok()?.get(name)
+        field(&self.raw, name)
     }
 
     /// A top-level field that is a string.
     pub fn string(&self, name: &str) -> Option<String> {
-        RawObject::parse(&self.raw).ok()?.string(name)
+        self.field(name).and_then(decode_string)
     }
 
     /// The message, where the entry has one that can be read.

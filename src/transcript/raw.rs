@@ -6,6 +6,8 @@ use std::ops::Range;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
+use super::scan::Scanner;
+
 /// The fields of one JSON object, in order, each value as the text it was written in.
 ///
 /// A key that stands twice is kept twice; [`RawObject::get`] gives the last, as JSON parsers do.
@@ -74,6 +76,24 @@ impl<'de> Deserialize<'de> for RawObject<'de> {
     }
 }
 
+/// The text of one field of an object, found without reading the others into anything; nothing where it is
+/// missing or the text is no object.
+pub fn field<'a>(object: &'a str, name: &str) -> Option<&'a str> {
+    let mut found = None;
+    let mut scanner = Scanner::new(object);
+    let read = scanner.object(|scanner, key| {
+        let key = &object[key.range()];
+        let value = scanner.value()?;
+        let same = key.len() == name.len() + 2 && &key[1..=name.len()] == name;
+        if same || key.contains('\\') && decode_string(key).as_deref() == Some(name) {
+            found = Some(&object[value.range()]);
+        }
+        Ok(())
+    });
+    read.and_then(|_| scanner.end()).ok()?;
+    found
+}
+
 /// The object's text with the value of one key exchanged; every other byte stays. Of a key that stands
 /// twice the last one is exchanged; a missing key is added at the end.
 ///
@@ -131,20 +151,25 @@ pub(super) fn replace(text: &str, range: Range<usize>, with: &str) -> String {
 /// leaves one behind, and such an entry must stay readable.
 pub fn decode_string(literal: &str) -> Option<String> {
     let inner = literal.trim().strip_prefix('"')?.strip_suffix('"')?;
+    let Some(first) = inner.find('\\') else { return Some(inner.to_owned()) };
     let mut out = String::with_capacity(inner.len());
-    let mut chars = inner.chars();
+    out.push_str(&inner[..first]);
+    let mut rest = &inner[first..];
     let mut high: Option<u32> = None;
-    while let Some(c) = chars.next() {
-        if c != '\\' {
+    loop {
+        // Escapes are rare, so what lies between two of them is taken over in one piece.
+        let plain = rest.find('\\').unwrap_or(rest.len());
+        if plain > 0 {
             flush(&mut high, &mut out);
-            out.push(c);
-            continue;
+            out.push_str(&rest[..plain]);
+            rest = &rest[plain..];
         }
-        let escape = chars.next()?;
-        if escape != 'u' {
+        let Some(escape) = rest.get(1..) else { break };
+        let kind = escape.chars().next()?;
+        if kind != 'u' {
             flush(&mut high, &mut out);
-            out.push(match escape {
-                '"' | '\\' | '/' => escape,
+            out.push(match kind {
+                '"' | '\\' | '/' => kind,
                 'b' => '\u{8}',
                 'f' => '\u{c}',
                 'n' => '\n',
@@ -152,12 +177,13 @@ pub fn decode_string(literal: &str) -> Option<String> {
                 't' => '\t',
                 _ => return None,
             });
+            rest = &escape[1..];
             continue;
         }
-        let mut unit = 0;
-        for _ in 0..4 {
-            unit = unit * 16 + chars.next()?.to_digit(16)?;
-        }
+        let digits = escape.get(1..5)?;
+        let unit = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let unit = unit.then(|| u32::from_str_radix(digits, 16).ok()).flatten()?;
+        rest = &escape[5..];
         match (high.take(), unit) {
             (Some(first), 0xDC00..=0xDFFF) => {
                 let point = 0x10000 + ((first - 0xD800) << 10) + (unit - 0xDC00);
@@ -234,6 +260,27 @@ mod tests {
         );
         assert_eq!(remove_field(r#"{"a": 1 }"#, "c").unwrap(), r#"{"a": 1 }"#);
         assert_eq!(remove_field(r#"{"a":1}"#, "a").unwrap(), "{}");
+    }
+
+    #[test]
+    fn one_field_is_found_like_all_of_them() {
+        for object in [
+            r#" {"a":1,"\u0061":"x","b":{"a":2}} "#,
+            r#"{"a":[1],"a":{}}"#,
+            "{}",
+            "[]",
+            r#"{"a":1"#,
+            r#"{"é":1,"aé":2}"#,
+        ] {
+            for name in ["a", "b", "é", "é\u{301}", ""] {
+                let all = RawObject::parse(object).ok();
+                assert_eq!(
+                    field(object, name),
+                    all.and_then(|all| all.get(name)),
+                    "{object} {name}"
+                );
+            }
+        }
     }
 
     proptest::proptest! {

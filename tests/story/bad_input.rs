@@ -100,6 +100,10 @@ fn a_flag_without_effect_says_where_it_belongs() {
     let house = House::new();
     let output = ends_with(&mut house.flower(&["go", "x", "-W"]), 2);
     one_sentence(&stderr(&output), &["-W", "once"]);
+    let output = ends_with(&mut house.flower(&["go", "x", "-T"]), 2);
+    one_sentence(&stderr(&output), &["-T", "once"]);
+    let output = ends_with(&mut house.flower(&["once", "x", "--no-trim"]), 2);
+    one_sentence(&stderr(&output), &["--no-trim", "go"]);
     let output = ends_with(&mut house.flower(&["demo", "-w", "x"]), 2);
     one_sentence(&stderr(&output), &["-w", "go"]);
     ends_with(&mut house.flower(&["doctor"]), 2);

@@ -11,7 +11,7 @@ use super::super::terminal::Style;
 use super::progress::Progress;
 use super::shelf::Shelf;
 use crate::disk::{Care, create, replace};
-use crate::report::{Finding, Health, examine, mended, size};
+use crate::report::{Finding, examine, size};
 use crate::store::SessionStore;
 use crate::transcript::SessionKey;
 
@@ -46,7 +46,7 @@ struct Checked {
     entries: usize,
     bytes: u64,
     context: u64,
-    health: Health,
+    findings: Vec<Finding>,
 }
 
 pub(super) async fn run(shelf: &Shelf<'_>, args: &CheckArgs) -> Result<bool> {
@@ -85,7 +85,7 @@ pub(super) async fn run(shelf: &Shelf<'_>, args: &CheckArgs) -> Result<bool> {
             });
             let checked = look(shelf, key).await?;
             progress.clear();
-            fine &= checked.health.is_empty();
+            fine &= checked.findings.is_empty();
             let text = match args.json {
                 true => format!("{}\n", checked.json()),
                 false => checked.text(shelf),
@@ -98,21 +98,17 @@ pub(super) async fn run(shelf: &Shelf<'_>, args: &CheckArgs) -> Result<bool> {
 
 async fn look(shelf: &Shelf<'_>, key: SessionKey) -> Result<Checked> {
     let loaded = shelf.load(&key).await?;
-    let mut health = examine(&loaded.entries);
+    let (entries, bytes) =
+        (loaded.entries.len(), loaded.entries.iter().map(|entry| entry.raw().len() as u64).sum());
+    let mut findings = examine(loaded.entries).findings;
     if loaded.unreadable > 0 {
-        health.insert(Finding::UnreadableRow, loaded.unreadable);
+        findings.insert(0, Finding::unreadable_rows(loaded.unreadable));
     }
     let context = match key.subpath {
         None => shelf.store.last_context(&key.project, &key.session).await?,
         Some(_) => 0,
     };
-    Ok(Checked {
-        entries: loaded.entries.len(),
-        bytes: loaded.entries.iter().map(|entry| entry.raw().len() as u64).sum(),
-        context,
-        health,
-        key,
-    })
+    Ok(Checked { entries, bytes, context, findings, key })
 }
 
 /// What a model would be shown, as lines that other tools read.
@@ -122,7 +118,7 @@ async fn write_mended(
     file: &std::path::Path,
     force: bool,
 ) -> Result<()> {
-    let entries = mended(&shelf.load(key).await?.entries);
+    let entries = examine(shelf.load(key).await?.entries).mended;
     let mut lines = Vec::new();
     for entry in &entries {
         lines.extend(shelf.tidy.json(entry.raw()).bytes());
@@ -143,9 +139,9 @@ async fn write_mended(
 impl Checked {
     fn json(&self) -> serde_json::Value {
         let findings: Map<String, serde_json::Value> = self
-            .health
+            .findings
             .iter()
-            .map(|(finding, count)| (finding.name().to_owned(), json!(count)))
+            .map(|finding| (finding.name.to_owned(), json!(finding.count)))
             .collect();
         json!({
             "project": self.key.project,
@@ -172,13 +168,11 @@ impl Checked {
             let context = self.context.to_string();
             held = format!("{held}, {}", shelf.say("sessions.context", &[("count", &context)]));
         }
-        let fine = self.health.is_empty();
+        let fine = self.findings.is_empty();
         let (mark, style) = if fine { ("+ ", Style::Green) } else { ("x ", Style::Red) };
         let mut out = shelf.look.line(&format!("{name}  {held}"), mark, style);
-        for (finding, count) in &self.health {
-            let count = count.to_string();
-            let key = format!("sessions.finding_{}", finding.name());
-            let text = shelf.say(&key, &[("count", &count)]);
+        for finding in &self.findings {
+            let text = format!("{}: {}", shelf.say(finding.key, &[]), finding.count);
             out.push_str(&shelf.look.lines(&text, "    - ", Style::Plain));
         }
         out

@@ -1,0 +1,315 @@
+//! Who comes before whom: parents are resolved once, so that every row leads back to the beginning.
+//!
+//! A parent that is dropped is passed over by climbing (core.md R-20). A parent that was never written,
+//! or that does not stand before its child, is replaced by the row before in order.
+
+use std::collections::{HashMap, HashSet};
+
+use super::Stretch;
+use super::made;
+use super::report::Mend;
+use super::sheet::{Row, Sheet, Speaker};
+use super::text;
+use crate::transcript::{Entry, Kind};
+
+/// The conversation that the model sees. Others are a subagent's that an older program wrote into the
+/// same file.
+pub(super) const MAIN: usize = 0;
+
+/// Gives every row its thread. A transcript that has side entries only is a subagent's own.
+pub(super) fn set_threads(sheet: &mut Sheet) {
+    let only_side = !sheet.rows.iter().any(|row| row.speaker().is_some() && !row.entry.sidechain);
+    let mut agents: HashMap<String, usize> = HashMap::new();
+    for row in sheet.rows.iter_mut().filter(|row| !only_side && row.entry.sidechain) {
+        let next = agents.len() + 1;
+        row.thread = *agents.entry(row.entry.string("agentId").unwrap_or_default()).or_insert(next);
+    }
+}
+
+/// Gives every entry a uuid of its own: a copy goes, another one gets a derived uuid.
+pub(super) fn part_twins(sheet: &mut Sheet) {
+    let mut first: HashMap<&str, (usize, usize)> = HashMap::with_capacity(sheet.rows.len());
+    let mut twins = Vec::new();
+    for (index, row) in sheet.rows.iter().enumerate().filter(|(_, row)| !row.gone) {
+        let Some(uuid) = row.entry.uuid.as_deref() else { continue };
+        let (known, times) = first.entry(uuid).or_insert((index, 0));
+        *times += 1;
+        if *times > 1 {
+            twins.push((index, *known, *times));
+        }
+    }
+    for (index, known, times) in twins {
+        sheet.note(index, Mend::SharedUuid);
+        if sheet.rows[known].entry.raw() == sheet.rows[index].entry.raw() {
+            sheet.rows[index].gone = true;
+            sheet.rows[index].above = Some(known);
+        } else {
+            let uuid = sheet.rows[index].entry.uuid.clone().unwrap_or_default();
+            sheet.rows[index].edit().uuid = Some(made::derived(&format!("{uuid}#{times}")));
+        }
+    }
+}
+
+/// What was found about a row's place.
+struct Found {
+    above: Option<usize>,
+    mend: Option<Mend>,
+    as_written: bool,
+}
+
+/// Finds the row above every row. `roots` begin anew on purpose.
+pub(super) fn trace(sheet: &mut Sheet, roots: &HashSet<usize>) {
+    let found = look_up(sheet, roots);
+    let mut gaps = Vec::new();
+    for (index, found) in found.into_iter().enumerate() {
+        let row = &mut sheet.rows[index];
+        row.above = found.above;
+        row.as_written = found.as_written;
+        let Some(mend) = found.mend.filter(|_| !row.gone) else { continue };
+        if mend == Mend::LostParent && row.speaker().is_some() && found.above.is_some() {
+            gaps.push(index);
+        }
+        sheet.note(index, mend);
+    }
+    mark_gaps(sheet, &gaps);
+}
+
+fn look_up(sheet: &Sheet, roots: &HashSet<usize>) -> Vec<Found> {
+    let rows = &sheet.rows;
+    let mut known: Option<HashSet<&str>> = None;
+    let mut latest: HashMap<&str, usize> = HashMap::with_capacity(rows.len());
+    let mut last: HashMap<usize, usize> = HashMap::new();
+    // Also those without a uuid, which nobody can name as a parent.
+    let mut last_said: HashMap<usize, usize> = HashMap::new();
+    let mut all = Vec::with_capacity(rows.len());
+    for (index, row) in rows.iter().enumerate() {
+        let uuid = row.entry.uuid.as_deref();
+        let before = last.get(&row.thread).copied();
+        let said = last_said.get(&row.thread).copied();
+        let unnamed = said.filter(|said| rows[*said].entry.uuid.is_none());
+        let talks = row.speaker().is_some();
+        let is_copy = row.gone && row.above.is_some();
+        let is_root = roots.contains(&index);
+        let (above, mend) = match row.entry.parent.as_deref() {
+            _ if is_copy => (row.above, None),
+            _ if is_root => (None, None),
+            _ if row.gone && row.entry.outline().boundary => (before, None),
+            None if uuid.is_none() => (said, None),
+            None if !talks || row.thread != MAIN => (None, None),
+            None if unnamed.is_some() => (unnamed, None),
+            None => (before, before.map(|_| Mend::MissingParent)),
+            Some(parent)
+                if uuid == Some(parent) && latest.get(parent).is_none_or(|at| rows[*at].gone) =>
+            {
+                (before, Some(Mend::OwnParent))
+            }
+            Some(parent) => match latest.get(parent) {
+                Some(above) => (Some(*above), None),
+                None => {
+                    let known = known.get_or_insert_with(|| {
+                        rows.iter().filter_map(|row| row.entry.uuid.as_deref()).collect()
+                    });
+                    let behind = known.contains(parent);
+                    (before, Some(if behind { Mend::ParentBehind } else { Mend::LostParent }))
+                }
+            },
+        };
+        // What has no place in the chain is not given one.
+        let renamed = row.edit.as_ref().is_some_and(|edit| edit.uuid.is_some());
+        let as_written = mend.is_none() && row.entry.parent.is_none() && !is_root && !renamed;
+        all.push(Found { above, mend, as_written });
+        if let Some(uuid) = uuid.filter(|_| !is_copy) {
+            let talked = !talks && latest.get(uuid).is_some_and(|at| rows[*at].speaker().is_some());
+            if !talked {
+                latest.insert(uuid, index);
+            }
+        }
+        if row.gone {
+            continue;
+        }
+        if talks {
+            last_said.insert(row.thread, index);
+        }
+        if uuid.is_some() && (talks || !row.entry.outline().parent.is_empty()) {
+            last.insert(row.thread, index);
+        }
+    }
+    all
+}
+
+/// A remark before each row whose past is missing, except where it is plain what was before: a result
+/// answers a call, and a row that hangs below one of our own remarks misses nothing.
+fn mark_gaps(sheet: &mut Sheet, gaps: &[usize]) {
+    let mut before: HashMap<usize, usize> = HashMap::new();
+    for index in gaps {
+        let row = &sheet.rows[*index];
+        let ours = row.entry.parent.as_deref().is_some_and(made::is_derived);
+        let answers = row.blocks().any(|(_, block)| block.kind == Kind::ToolResult);
+        // A summary tells what was before.
+        if ours || answers || row.entry.outline().summary || row.uuid().is_none() {
+            continue;
+        }
+        let above = sheet.climb(row.above);
+        let parent = above.and_then(|above| sheet.rows[above].uuid());
+        let name = format!("gap\n{}", row.uuid().unwrap_or_default());
+        let content = text::literal(made::GAP);
+        let Some(entry) = made::user(&row.entry, &made::derived(&name), parent, &content) else {
+            continue;
+        };
+        let mut remark = Row::new(entry);
+        remark.above = above;
+        remark.thread = row.thread;
+        let place = sheet.rows.len();
+        sheet.rows.push(remark);
+        sheet.rows[*index].above = Some(place);
+        before.insert(*index, place);
+    }
+    if !before.is_empty() {
+        let order = std::mem::take(&mut sheet.order);
+        sheet.order = order
+            .into_iter()
+            .flat_map(|row| before.get(&row).copied().into_iter().chain([row]))
+            .collect();
+    }
+}
+
+/// Marks what leads from the newest row of the main conversation to its beginning. A row without a uuid
+/// has its place by order only.
+pub(super) fn mark_path(sheet: &mut Sheet, main: &[usize]) {
+    for (place, row) in main.iter().enumerate() {
+        sheet.rows[*row].live |= place == 0 || sheet.rows[*row].uuid().is_none();
+    }
+    let mut at = main.iter().rev().copied().find(|row| !sheet.rows[*row].gone);
+    let mut passed = HashSet::new();
+    while let Some(row) = at.filter(|row| passed.insert(*row)) {
+        sheet.rows[row].live = true;
+        at = sheet.rows[row].above;
+    }
+}
+
+/// A stretch has one beginning, and everything stands behind what leads to it. Where what led to an entry
+/// was dropped or moved, the entry hangs under the one before it in order.
+pub(super) fn join_roots(sheet: &mut Sheet, stretch: &Stretch, places: &HashMap<usize, usize>) {
+    let mut before = stretch.boundary;
+    for row in stretch.rows.iter().copied() {
+        let (own, thread) = (&sheet.rows[row], sheet.rows[row].thread);
+        let named = own.uuid().is_some();
+        let first = sheet.climb(own.above);
+        let said = |row: &Row| row.thread == thread && row.speaker().is_some();
+        let ahead = |above: usize| {
+            let place = places.get(&above);
+            place < places.get(&row)
+                && stretch.boundary.is_none_or(|boundary| place >= places.get(&boundary))
+        };
+        let misled = match (first, sheet.climb_to(first, said)) {
+            (Some(first), Some(above)) => !ahead(first) || !ahead(above),
+            (Some(first), None) => thread == MAIN || !ahead(first),
+            (None, _) => thread == MAIN || own.above.is_some(),
+        };
+        // What hung under an entry without a name may hang under one with a name now.
+        if named && first.is_some_and(|first| sheet.rows[first].uuid().is_some()) {
+            sheet.rows[row].as_written = false;
+        }
+        if before.is_some() && misled {
+            sheet.hang(row, before);
+        }
+        if named {
+            before = Some(row);
+        }
+    }
+}
+
+/// The entries that are not dropped; where a parent goes, its first remaining ancestor takes its place, or
+/// none (core.md R-20). Everything else stays as it is written.
+///
+/// The whole list is needed, with the entries that are to be dropped. Where those only lead to each other,
+/// the chain goes on from the nearest remaining entry before, so that damage in an error message does not
+/// cut off everything that was said before it.
+///
+/// ```
+/// use flower::transcript::Entry;
+///
+/// let rows = [
+///     r#"{"uuid":"m1","parentUuid":null,"type":"user"}"#,
+///     r#"{"uuid":"e1","parentUuid":"m1","type":"assistant","isApiErrorMessage":true}"#,
+///     r#"{"uuid":"m2","parentUuid":"e1","type":"assistant"}"#,
+/// ];
+/// let entries = rows.iter().map(|row| Entry::parse(*row).unwrap()).collect();
+/// let left = flower::relink(entries, |entry| entry.api_error);
+/// assert_eq!(left.len(), 2);
+/// assert_eq!(left[1].parent.as_deref(), Some("m1"));
+/// ```
+pub fn relink(entries: Vec<Entry>, dropped: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    let mut sheet = Sheet::new(entries);
+    for row in &mut sheet.rows {
+        row.gone = dropped(&row.entry);
+    }
+    set_threads(&mut sheet);
+    for (index, found) in look_up(&sheet, &HashSet::new()).into_iter().enumerate() {
+        let passes = found.above.is_some_and(|above| sheet.rows[above].gone);
+        sheet.rows[index].above = found.above;
+        sheet.rows[index].as_written = !(passes && sheet.rows[index].entry.parent.is_some());
+    }
+    sheet.finish().0
+}
+
+/// True for a row that only answers calls.
+pub(super) fn only_answers(row: &Row) -> bool {
+    row.speaker() == Some(Speaker::User)
+        && row.blocks().all(|(_, block)| block.kind == Kind::ToolResult)
+        && !row.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Uuids and parents after relinking; each row is a uuid, a parent, and whether it is an error.
+    fn chain(rows: &[(&str, &str, bool)]) -> Vec<String> {
+        let entries = rows.iter().map(|(uuid, parent, error)| {
+            let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
+            Entry::parse(format!(
+                r#"{{"uuid":"{uuid}","parentUuid":{parent},"isApiErrorMessage":{error}}}"#
+            ))
+            .unwrap()
+        });
+        relink(entries.collect(), |entry| entry.api_error)
+            .into_iter()
+            .map(|entry| format!("{}<{}", entry.uuid.unwrap(), entry.parent.unwrap_or_default()))
+            .collect()
+    }
+
+    #[test]
+    fn the_chain_closes_over_what_was_dropped() {
+        assert_eq!(
+            chain(&[
+                ("m1", "", false),
+                ("e1", "m1", true),
+                ("e2", "e1", true),
+                ("m2", "e2", false)
+            ]),
+            ["m1<", "m2<m1"]
+        );
+        assert_eq!(chain(&[("e", "", true), ("m", "e", false)]), ["m<"]);
+        // What was never written is not looked for.
+        assert_eq!(chain(&[("m1", "x", false), ("m2", "y", false)]), ["m1<x", "m2<y"]);
+    }
+
+    #[test]
+    fn errors_that_lead_in_a_circle_do_not_cut_the_past_off() {
+        assert_eq!(
+            chain(&[
+                ("m1", "", false),
+                ("e1", "e2", true),
+                ("e2", "e1", true),
+                ("m2", "e2", false)
+            ]),
+            ["m1<", "m2<m1"]
+        );
+    }
+
+    #[test]
+    fn a_uuid_that_also_remains_is_still_a_parent() {
+        assert_eq!(chain(&[("x", "", false), ("x", "x", true), ("m", "x", false)]), ["x<", "m<x"]);
+    }
+}
