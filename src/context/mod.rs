@@ -10,6 +10,7 @@
 //! Expiring, trimming and pruning of refusals belong between 1 and 2: they look at results that are
 //! still as the tools gave them. Making anything else acceptable to the API belongs after 4.
 
+pub mod acceptable;
 mod heal;
 mod interrupt;
 mod pair;
