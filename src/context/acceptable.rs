@@ -10,8 +10,8 @@
 //! of its calls may stand between them. A new prompt follows the view, so that nothing here is the
 //! end of a request: what the API allows in a final message of the model is not allowed.
 //!
-//! Two clients read differently, and both must be served: one takes the rows in order, the other walks
-//! from the last row to its parents and begins at the last compaction.
+//! Which rows those are, a walk from the last one along its parents tells, up to the last compaction;
+//! parallel calls and their results fork there and belong to it. Branches that were given up do not.
 
 mod block;
 mod chain;
@@ -37,8 +37,8 @@ pub enum Demand {
     ParentFirst,
     /// Parents do not lead in a circle.
     NoCircle,
-    /// The last row's line of parents meets every row that speaks, but for parallel calls and results
-    /// and what was said before a compaction.
+    /// Every row that speaks hangs at the root of the last one, if only in a branch that was given up;
+    /// but for what was said before a compaction.
     Reachable,
     /// A row that speaks has a message, whose content is a string or a list.
     Content,
@@ -136,18 +136,32 @@ impl Findings {
 /// # Errors
 /// Everything that is wrong, not only the first thing.
 pub fn is_acceptable(view: &[Entry]) -> Result<(), Vec<Violation>> {
-    let rows: Vec<read::Row> =
-        view.iter().enumerate().map(|(at, entry)| read::Row::read(at, entry.raw())).collect();
+    let rows = read(view);
     let mut findings = Findings::default();
-    chain::check(&rows, &mut findings);
+    let reached = chain::check(&rows, &mut findings);
     for row in rows.iter().filter(|row| row.speaks) {
         block::check_row(row, &mut findings);
     }
-    request::check(&rows, &mut findings);
-    if let Some(start) = rows.iter().rposition(|row| row.boundary) {
-        request::check(&rows[start..], &mut findings);
+    let sent: Vec<&read::Row> = rows.iter().filter(|row| reached[row.at]).collect();
+    request::check(&sent, &mut findings);
+    // A client may begin at the last compaction though the walk goes on.
+    if let Some(start) = sent.iter().rposition(|row| row.boundary) {
+        request::check(&sent[start..], &mut findings);
     }
     if findings.0.is_empty() { Ok(()) } else { Err(findings.0) }
+}
+
+/// The places of the rows that make up the request.
+pub fn sent(view: &[Entry]) -> Vec<usize> {
+    let rows = read(view);
+    let reached = chain::check(&rows, &mut Findings::default());
+    let start = rows.iter().rposition(|row| row.boundary && reached[row.at]).unwrap_or(0);
+    let sent = rows[start..].iter().filter(|row| row.speaks && reached[row.at]);
+    sent.map(|row| row.at).collect()
+}
+
+fn read(view: &[Entry]) -> Vec<read::Row> {
+    view.iter().enumerate().map(|(at, entry)| read::Row::read(at, entry.raw())).collect()
 }
 
 /// Checks that each thinking block of `view` is, byte for byte, one of `record`.

@@ -5,7 +5,8 @@ use std::collections::{HashMap, HashSet};
 use super::read::{Parent, Row};
 use super::{Demand, Findings};
 
-pub(super) fn check(rows: &[Row], findings: &mut Findings) {
+/// Checks the chain; true for the rows that a walk from the last row that speaks arrives at.
+pub(super) fn check(rows: &[Row], findings: &mut Findings) -> Vec<bool> {
     let mut place: HashMap<&str, usize> = HashMap::new();
     for (at, row) in rows.iter().enumerate() {
         match row.uuid.as_deref() {
@@ -33,32 +34,39 @@ pub(super) fn check(rows: &[Row], findings: &mut Findings) {
             (Parent::Uuid(uuid), Some(_)) => findings.add(Demand::ParentFirst, at, uuid),
         }
     }
-    if let Some(leaf) = rows.iter().rposition(|row| row.speaks && row.uuid.is_some()) {
-        check_reach(rows, &line(leaf, parent).places, findings);
+    let leaf = rows.iter().rposition(|row| row.speaks && row.uuid.is_some());
+    let Some(leaf) = leaf else { return vec![false; rows.len()] };
+    let main = line(leaf, parent).places;
+    let reached = reach(rows, &main);
+    // What lies before a compaction hangs at roots of its own.
+    let start = main.last().filter(|root| rows[**root].boundary).copied().unwrap_or(0);
+    for (at, row) in rows.iter().enumerate().skip(start) {
+        if row.speaks && row.uuid.is_some() && !reached[at] {
+            let above = line(at, parent).places;
+            let branch = above.iter().any(|above| reached[*above] || *above < start);
+            findings.demand(branch, Demand::Reachable, at, "it hangs at another root");
+        }
     }
+    reached
 }
 
-/// The rows that speak are on the line of parents, or beside it where parallel calls fork.
-fn check_reach(rows: &[Row], line: &[usize], findings: &mut Findings) {
-    let start = line.last().filter(|root| rows[**root].boundary).copied().unwrap_or(0);
-    let mut reached: HashSet<usize> = line.iter().copied().collect();
+/// The line, and what stands beside it where parallel calls fork.
+fn reach(rows: &[Row], line: &[usize]) -> Vec<bool> {
+    let mut reached = vec![false; rows.len()];
+    line.iter().for_each(|at| reached[*at] = true);
     let messages: HashSet<&str> = line.iter().filter_map(|at| rows[*at].message_id()).collect();
     let mut callers: HashSet<&str> = HashSet::new();
-    for (at, row) in rows.iter().enumerate().skip(start) {
-        let sibling = row.message_id().is_some_and(|id| messages.contains(id));
+    for (at, row) in rows.iter().enumerate() {
+        let part = row.message_id().is_some_and(|id| messages.contains(id));
         let result = !row.assistant
             && row.only_results()
             && matches!(&row.parent, Parent::Uuid(uuid) if callers.contains(uuid.as_str()));
-        if sibling || result {
-            reached.insert(at);
-        }
-        if row.assistant && reached.contains(&at) {
+        reached[at] |= row.speaks && (part || result);
+        if row.assistant && reached[at] {
             callers.extend(row.uuid.as_deref());
         }
-        if row.speaks && row.uuid.is_some() && !reached.contains(&at) {
-            findings.add(Demand::Reachable, at, "the last row does not lead here");
-        }
     }
+    reached
 }
 
 struct Line {

@@ -46,7 +46,7 @@ impl<'a> Turn<'a> {
     }
 }
 
-pub(super) fn check(rows: &[Row], findings: &mut Findings) {
+pub(super) fn check(rows: &[&Row], findings: &mut Findings) {
     let turns = turns(rows);
     if let Some(first) = turns.first() {
         findings.demand(!first.assistant, Demand::UserFirst, first.row, "the model's");
@@ -69,8 +69,8 @@ pub(super) fn check(rows: &[Row], findings: &mut Findings) {
     check_amounts(&turns, findings);
 }
 
-fn turns(rows: &[Row]) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::new();
+fn turns<'a>(rows: &[&'a Row]) -> Vec<Turn<'a>> {
+    let mut turns: Vec<Turn<'a>> = Vec::new();
     for row in rows.iter().filter(|row| row.speaks) {
         let place = match turns.as_slice() {
             [.., last] if last.assistant == row.assistant => Some(turns.len() - 1),

@@ -188,7 +188,6 @@ fn a_chain_that_a_walk_cannot_follow_is_refused() {
         view
     };
     refused(&with(1, "parentUuid", "null"), Demand::Reachable);
-    refused(&with(2, "parentUuid", "\"u0\""), Demand::Reachable);
     assert!(demands(&with(2, "parentUuid", "\"gone\"")).contains(&Demand::ParentExists));
     assert!(demands(&with(2, "parentUuid", "7")).contains(&Demand::ParentExists));
     refused(&with(0, "parentUuid", "\"u2\""), Demand::NoCircle);
@@ -197,10 +196,22 @@ fn a_chain_that_a_walk_cannot_follow_is_refused() {
     assert!(demands(&with(2, "uuid", "\"\"")).contains(&Demand::HasUuid));
     let order = [view[0].clone(), view[2].clone(), view[1].clone()];
     assert!(demands(&order).contains(&Demand::ParentFirst));
-    // A fork that no parallel call explains.
+}
+
+#[test]
+fn a_branch_that_was_given_up_is_not_sent() {
+    let mut view = talk(&[GO, ('a', &list(&[&call("t1")])), ('u', &list(&[&result("t1")]))]);
+    view.push(parse(
+        r#"{"type":"user","uuid":"x","parentUuid":"u0","message":{"content":"rather this"}}"#,
+    ));
+    accepted(&view);
+    assert_eq!(sent(&view), [0, 3]);
+    assert_eq!(sent(&parallel()), [0, 1, 2, 3, 4, 5]);
+    // Half of a message is left behind in the branch.
     let mut view = parallel();
-    view[2] = view[2].with_field("parentUuid", "\"u0\"").unwrap();
-    refused(&view, Demand::Reachable);
+    view[5] = view[5].with_field("parentUuid", "\"a2\"").unwrap();
+    view[4] = view[4].with_field("parentUuid", "\"u0\"").unwrap();
+    refused(&view, Demand::Answered);
 }
 
 #[test]
