@@ -83,6 +83,9 @@ impl Row {
 
 /// The raw thinking blocks of a row's message.
 pub(super) fn thinking(raw: &str) -> Vec<String> {
+    if !raw.contains("thinking") {
+        return Vec::new();
+    }
     let (text, _) = set_halves_aside(raw);
     let content = part(&text, "message").and_then(|message| part(message, "content"));
     let blocks: Vec<&RawValue> =
