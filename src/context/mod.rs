@@ -9,6 +9,7 @@
 //! 4. everything is made acceptable to the API, as [`demand`] lists it: twins and parents (`chain`),
 //!    compactions (`compaction`), blocks (`mend`), calls and results (`turn`, `pair`, `place`).
 
+pub mod acceptable;
 mod archived;
 mod chain;
 mod compaction;
