@@ -29,7 +29,7 @@ mod text;
 mod trim;
 mod turn;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::transcript::Entry;
 
@@ -103,8 +103,10 @@ fn settle(sheet: &mut Sheet) {
         place::open(sheet, &mut stretch.rows, &mut places);
     }
     places.carry_out(&mut sheet.order);
-    let order: HashMap<usize, usize> =
-        sheet.order.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+    let mut order = vec![usize::MAX; sheet.rows.len()];
+    for (place, row) in sheet.order.iter().enumerate() {
+        order[*row] = place;
+    }
     for stretch in &stretches {
         chain::join_roots(sheet, stretch, &order);
     }
@@ -135,18 +137,19 @@ struct Stretch {
 
 /// In the order in which they begin; of one thread, the last is the newest.
 fn stretches(sheet: &Sheet, boundaries: &HashSet<usize>) -> Vec<Stretch> {
-    let mut open: HashMap<usize, usize> = HashMap::new();
-    let mut behind: HashMap<usize, usize> = HashMap::new();
+    let threads = sheet.rows.iter().map(|row| row.thread + 1).max().unwrap_or(0);
+    let mut open: Vec<Option<usize>> = vec![None; threads];
+    let mut behind: Vec<Option<usize>> = vec![None; threads];
     let mut stretches: Vec<Stretch> = Vec::new();
     for index in &sheet.order {
         let row = &sheet.rows[*index];
         if boundaries.contains(index) {
-            open.remove(&row.thread);
-            behind.insert(row.thread, *index);
+            open[row.thread] = None;
+            behind[row.thread] = Some(*index);
         }
         if row.speaker().is_some() {
-            let stretch = *open.entry(row.thread).or_insert_with(|| {
-                let boundary = behind.get(&row.thread).copied();
+            let stretch = *open[row.thread].get_or_insert_with(|| {
+                let boundary = behind[row.thread];
                 stretches.push(Stretch { thread: row.thread, boundary, rows: Vec::new() });
                 stretches.len() - 1
             });
