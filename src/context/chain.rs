@@ -177,10 +177,13 @@ fn mark_gaps(sheet: &mut Sheet, gaps: &[usize]) {
 /// Marks what leads from the newest row of the main conversation to its beginning. A row without a uuid
 /// has its place by order only.
 pub(super) fn mark_path(sheet: &mut Sheet, main: &[usize]) {
+    let left = || main.iter().rev().copied().filter(|row| !sheet.rows[*row].gone);
+    // Once it is known which branch goes on, an answer that was put behind another one changes nothing.
+    let mut at = left().find(|row| sheet.rows[*row].live).or_else(|| left().next());
+    sheet.rows.iter_mut().for_each(|row| row.live = false);
     for (place, row) in main.iter().enumerate() {
         sheet.rows[*row].live |= place == 0 || sheet.rows[*row].uuid().is_none();
     }
-    let mut at = main.iter().rev().copied().find(|row| !sheet.rows[*row].gone);
     let mut passed = vec![false; sheet.rows.len()];
     while let Some(row) = at.filter(|row| !std::mem::replace(&mut passed[*row], true)) {
         sheet.rows[row].live = true;

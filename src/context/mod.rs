@@ -120,7 +120,6 @@ fn settle(sheet: &mut Sheet) {
 /// Marks what the model sees; before results are given to calls, without those beside the chain.
 fn see(sheet: &mut Sheet, stretches: &[Stretch], answered: bool) {
     let newest = stretches.iter().rev().find(|stretch| stretch.thread == chain::MAIN);
-    sheet.rows.iter_mut().for_each(|row| row.live = false);
     if let Some(newest) = newest {
         chain::mark_path(sheet, &newest.rows);
         turn::spread_life(sheet, &newest.rows, answered);
