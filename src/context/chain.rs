@@ -78,14 +78,15 @@ fn look_up(sheet: &Sheet, roots: &HashSet<usize>) -> Vec<Found> {
     let rows = &sheet.rows;
     let mut known: Option<HashSet<&str>> = None;
     let mut latest: HashMap<&str, usize> = HashMap::with_capacity(rows.len());
-    let mut last: HashMap<usize, usize> = HashMap::new();
+    let threads = rows.iter().map(|row| row.thread + 1).max().unwrap_or(0);
+    let mut last: Vec<Option<usize>> = vec![None; threads];
     // Also those without a uuid, which nobody can name as a parent.
-    let mut last_said: HashMap<usize, usize> = HashMap::new();
+    let mut last_said: Vec<Option<usize>> = vec![None; threads];
     let mut all = Vec::with_capacity(rows.len());
     for (index, row) in rows.iter().enumerate() {
         let uuid = row.entry.uuid.as_deref();
-        let before = last.get(&row.thread).copied();
-        let said = last_said.get(&row.thread).copied();
+        let before = last[row.thread];
+        let said = last_said[row.thread];
         let unnamed = said.filter(|said| rows[*said].entry.uuid.is_none());
         let talks = row.speaker().is_some();
         let is_copy = row.gone && row.above.is_some();
@@ -128,10 +129,10 @@ fn look_up(sheet: &Sheet, roots: &HashSet<usize>) -> Vec<Found> {
             continue;
         }
         if talks {
-            last_said.insert(row.thread, index);
+            last_said[row.thread] = Some(index);
         }
         if uuid.is_some() && (talks || !row.entry.outline().parent.is_empty()) {
-            last.insert(row.thread, index);
+            last[row.thread] = Some(index);
         }
     }
     all
@@ -176,12 +177,15 @@ fn mark_gaps(sheet: &mut Sheet, gaps: &[usize]) {
 /// Marks what leads from the newest row of the main conversation to its beginning. A row without a uuid
 /// has its place by order only.
 pub(super) fn mark_path(sheet: &mut Sheet, main: &[usize]) {
+    let left = || main.iter().rev().copied().filter(|row| !sheet.rows[*row].gone);
+    // Once it is known which branch goes on, an answer that was put behind another one changes nothing.
+    let mut at = left().find(|row| sheet.rows[*row].live).or_else(|| left().next());
+    sheet.rows.iter_mut().for_each(|row| row.live = false);
     for (place, row) in main.iter().enumerate() {
         sheet.rows[*row].live |= place == 0 || sheet.rows[*row].uuid().is_none();
     }
-    let mut at = main.iter().rev().copied().find(|row| !sheet.rows[*row].gone);
-    let mut passed = HashSet::new();
-    while let Some(row) = at.filter(|row| passed.insert(*row)) {
+    let mut passed = vec![false; sheet.rows.len()];
+    while let Some(row) = at.filter(|row| !std::mem::replace(&mut passed[*row], true)) {
         sheet.rows[row].live = true;
         at = sheet.rows[row].above;
     }
@@ -189,7 +193,7 @@ pub(super) fn mark_path(sheet: &mut Sheet, main: &[usize]) {
 
 /// A stretch has one beginning, and everything stands behind what leads to it. Where what led to an entry
 /// was dropped or moved, the entry hangs under the one before it in order.
-pub(super) fn join_roots(sheet: &mut Sheet, stretch: &Stretch, places: &HashMap<usize, usize>) {
+pub(super) fn join_roots(sheet: &mut Sheet, stretch: &Stretch, places: &[usize]) {
     let mut before = stretch.boundary;
     for row in stretch.rows.iter().copied() {
         let (own, thread) = (&sheet.rows[row], sheet.rows[row].thread);
@@ -197,9 +201,8 @@ pub(super) fn join_roots(sheet: &mut Sheet, stretch: &Stretch, places: &HashMap<
         let first = sheet.climb(own.above);
         let said = |row: &Row| row.thread == thread && row.speaker().is_some();
         let ahead = |above: usize| {
-            let place = places.get(&above);
-            place < places.get(&row)
-                && stretch.boundary.is_none_or(|boundary| place >= places.get(&boundary))
+            let place = places[above];
+            place < places[row] && stretch.boundary.is_none_or(|boundary| place >= places[boundary])
         };
         let misled = match (first, sheet.climb_to(first, said)) {
             (Some(first), Some(above)) => !ahead(first) || !ahead(above),

@@ -30,7 +30,7 @@ mod text;
 mod trim;
 mod turn;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 
 use crate::transcript::Entry;
 
@@ -104,8 +104,10 @@ fn settle(sheet: &mut Sheet) {
         place::open(sheet, &mut stretch.rows, &mut places);
     }
     places.carry_out(&mut sheet.order);
-    let order: HashMap<usize, usize> =
-        sheet.order.iter().enumerate().map(|(place, row)| (*row, place)).collect();
+    let mut order = vec![usize::MAX; sheet.rows.len()];
+    for (place, row) in sheet.order.iter().enumerate() {
+        order[*row] = place;
+    }
     for stretch in &stretches {
         chain::join_roots(sheet, stretch, &order);
     }
@@ -119,7 +121,6 @@ fn settle(sheet: &mut Sheet) {
 /// Marks what the model sees; before results are given to calls, without those beside the chain.
 fn see(sheet: &mut Sheet, stretches: &[Stretch], answered: bool) {
     let newest = stretches.iter().rev().find(|stretch| stretch.thread == chain::MAIN);
-    sheet.rows.iter_mut().for_each(|row| row.live = false);
     if let Some(newest) = newest {
         chain::mark_path(sheet, &newest.rows);
         turn::spread_life(sheet, &newest.rows, answered);
@@ -136,18 +137,19 @@ struct Stretch {
 
 /// In the order in which they begin; of one thread, the last is the newest.
 fn stretches(sheet: &Sheet, boundaries: &HashSet<usize>) -> Vec<Stretch> {
-    let mut open: HashMap<usize, usize> = HashMap::new();
-    let mut behind: HashMap<usize, usize> = HashMap::new();
+    let threads = sheet.rows.iter().map(|row| row.thread + 1).max().unwrap_or(0);
+    let mut open: Vec<Option<usize>> = vec![None; threads];
+    let mut behind: Vec<Option<usize>> = vec![None; threads];
     let mut stretches: Vec<Stretch> = Vec::new();
     for index in &sheet.order {
         let row = &sheet.rows[*index];
         if boundaries.contains(index) {
-            open.remove(&row.thread);
-            behind.insert(row.thread, *index);
+            open[row.thread] = None;
+            behind[row.thread] = Some(*index);
         }
         if row.speaker().is_some() {
-            let stretch = *open.entry(row.thread).or_insert_with(|| {
-                let boundary = behind.get(&row.thread).copied();
+            let stretch = *open[row.thread].get_or_insert_with(|| {
+                let boundary = behind[row.thread];
                 stretches.push(Stretch { thread: row.thread, boundary, rows: Vec::new() });
                 stretches.len() - 1
             });
