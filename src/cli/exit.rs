@@ -205,6 +205,7 @@ fn class_of(fault: &Fault) -> &'static str {
         Fault::Refused => "refused",
         Fault::NotFound => "not_found",
         Fault::BadRequest => "bad_request",
+        Fault::Thinking => "thinking",
         Fault::Overflow | Fault::Full => "overflow",
         Fault::NoCredit => "no_credit",
         Fault::RateLimited { .. } => "rate_limited",

@@ -37,6 +37,8 @@ pub enum Fault {
     ///
     /// [`full_at`]: super::Opening::full_at
     Full,
+    /// The endpoint does not take thinking blocks of the conversation.
+    Thinking,
     /// No credit, or a spending limit was reached; waiting does not help.
     NoCredit,
     /// Too many requests (429).
@@ -85,6 +87,8 @@ pub enum Remedy {
         /// At least this long from now.
         after: Option<Duration>,
     },
+    /// The same conversation without its thinking.
+    DropThinking,
     /// A fresh conversation.
     HandOff,
     /// Nothing that flower can do.
@@ -99,6 +103,7 @@ impl Fault {
             | Fault::Overloaded { retry_after }
             | Fault::Server { retry_after } => Remedy::Retry { after: *retry_after },
             Fault::Network | Fault::Timeout | Fault::Protocol => Remedy::Retry { after: None },
+            Fault::Thinking => Remedy::DropThinking,
             Fault::Overflow | Fault::Full => Remedy::HandOff,
             Fault::Credentials
             | Fault::Refused

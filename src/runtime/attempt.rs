@@ -215,6 +215,12 @@ impl Runtime {
                 continue;
             }
             result.errors.push(error.message.clone());
+            if error.fault.remedy() == Remedy::DropThinking && self.shelf.drop_thinking() {
+                // The same request would be refused for ever. Nothing was done wrong, so nothing is counted.
+                result.attempts -= 1;
+                words = prompt::resume(self.paper_language());
+                continue;
+            }
             if result.num_turns > turns {
                 // A run of days meets many failures; only those in a row say that nothing works any more.
                 streak = Streak::default();

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use crate::context::{self, Archived, Policy, Report, View};
+use crate::context::{self, Archived, Policy, Report, ThinkingPolicy, View};
 use crate::disk::{self, Care};
 use crate::event::{Event, Sink};
 use crate::language::Language;
@@ -55,11 +55,32 @@ pub(super) struct Shelf {
     pub(super) language: Language,
     /// That files cannot be written was said.
     said: AtomicBool,
+    /// The endpoint has refused thinking that was made elsewhere.
+    without_thinking: AtomicBool,
 }
 
 impl Shelf {
     pub(super) fn new(options: &ViewOptions, sink: Sink, language: Language) -> Self {
-        Self { policy: options.policy(), sink, language, said: AtomicBool::new(false) }
+        Self {
+            policy: options.policy(),
+            sink,
+            language,
+            said: AtomicBool::new(false),
+            without_thinking: AtomicBool::new(false),
+        }
+    }
+
+    /// Leaves thinking out of every view from now on; false where it was left out already.
+    pub(super) fn drop_thinking(&self) -> bool {
+        !self.without_thinking.swap(true, Ordering::Relaxed)
+    }
+
+    fn policy(&self) -> Policy {
+        let mut policy = self.policy.clone();
+        if self.without_thinking.load(Ordering::Relaxed) {
+            policy.thinking = ThinkingPolicy::Strip;
+        }
+        policy
     }
 
     /// The folder of the files, for an agent that works in this one.
@@ -70,7 +91,7 @@ impl Shelf {
     /// The conversation of a record, after its files were written; nothing where they cannot be, and the
     /// record must be seen whole.
     pub(super) fn show(&self, record: Vec<Entry>, workspace: &Path) -> Option<Vec<Entry>> {
-        match see(record, &self.policy, workspace) {
+        match see(record, &self.policy(), workspace) {
             Ok(view) => {
                 self.tell(&view.report);
                 Some(view.into_conversation())
@@ -84,7 +105,7 @@ impl Shelf {
 
     /// The conversation with its large results in it.
     pub(super) fn show_whole(&self, record: Vec<Entry>) -> Vec<Entry> {
-        context::view(record, &untrimmed(&self.policy)).into_conversation()
+        context::view(record, &untrimmed(&self.policy())).into_conversation()
     }
 
     fn complain(&self, folder: &Path, error: &io::Error) {

@@ -23,6 +23,8 @@ pub enum Failure {
     BadRequest,
     /// The conversation is longer than the model's window, or larger than a request may be (413).
     Overflow,
+    /// Thinking blocks that the request repeats are not taken: made elsewhere, changed, or unsigned.
+    Thinking,
     /// No credit, or a spending limit.
     NoCredit,
     /// 429.
@@ -169,6 +171,14 @@ static OVERFLOW: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 
+/// Refusals of thinking blocks come for ever with the same request: "Invalid `signature` in `thinking`
+/// block", "thinking blocks in the latest assistant message cannot be modified".
+static THINKING: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(
+        r"invalid `?signature`?.{0,30}thinking|thinking`?.{0,90}(?:signature|cannot be modified)|signature.{0,60}(?:another|different) (?:conversation|model)",
+    )
+});
+
 static NO_CREDIT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"credit balance|out of (?:usage |extra )?credits?|insufficient[ _](?:quota|credits?|funds|balance)|(?:quota|budget) (?:has been )?exceeded|exceeded your (?:current )?quota|exceed(?:s|ed)? (?:the|your|its) budget|spend(?:ing)?[ -](?:limit|cap)|reached your specified .{0,20}usage limits|billing (?:details|issue|problem|hard)|payment required",
@@ -184,6 +194,9 @@ fn judge(status: Option<u16>, error_type: Option<&str>, text: &str) -> Failure {
     let kind = error_type.unwrap_or_default();
     if matches!(status, None | Some(400 | 413 | 422)) && OVERFLOW.is_match(text) {
         return Failure::Overflow;
+    }
+    if matches!(status, None | Some(400)) && THINKING.is_match(text) {
+        return Failure::Thinking;
     }
     if matches!(status, None | Some(400 | 402 | 403 | 429))
         && (kind == "billing_error" || status == Some(402) || NO_CREDIT.is_match(text))
@@ -318,6 +331,22 @@ mod tests {
             let got = texts.map(|text| answer(400, "invalid_request_error", text).failure);
             assert_eq!(got.collect::<Vec<_>>().contains(&Failure::Overflow), want, "{line}");
         }
+    }
+
+    #[test]
+    fn refused_thinking_is_told_from_other_bad_requests() {
+        for text in [
+            "messages.3.content.0: Invalid `signature` in `thinking` block",
+            "messages.29.content.0: `thinking` or `redacted_thinking` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.",
+        ] {
+            assert_eq!(
+                answer(400, "invalid_request_error", text).failure,
+                Failure::Thinking,
+                "{text}"
+            );
+        }
+        let text = "thinking.budget_tokens must be greater than or equal to 1024";
+        assert_eq!(answer(400, "invalid_request_error", text).failure, Failure::BadRequest);
     }
 
     #[test]

@@ -73,6 +73,7 @@ fn judge(error: &WireError) -> Probe {
             None,
             Failure::BadRequest
             | Failure::Overflow
+            | Failure::Thinking
             | Failure::NoCredit
             | Failure::RateLimited
             | Failure::Overloaded

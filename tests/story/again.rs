@@ -210,3 +210,22 @@ fn a_terminated_run_saves_its_records_and_dies_by_the_signal() {
     assert_eq!(rows[1]["error"], "killed-by-signal");
     assert!(rows[1]["session_id"].is_string());
 }
+
+/// anthropics/anthropic-sdk-python#1598: thinking that was made elsewhere is refused for ever.
+#[test]
+fn a_conversation_whose_thinking_is_refused_goes_on_without_it() {
+    let house = House::new();
+    let refused = "  - match: {step: work, agent: main}\n    error: {status: 400, type: invalid_request_error, message: \"messages.1.content.0: Invalid `signature` in `thinking` block\"}\n";
+    let thinks =
+        "  - match: {step: work, agent: main}\n    reply: {thinking: hm, text: I have thought.}\n";
+    let gate = house.gate(&rules(&[CLARIFY, GOAL, thinks, REFUSED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--rounds", "1"]), 3);
+    let gate = house.gate(&rules(&[refused, WORK, ACHIEVED]));
+    ends_with(&mut house.flower_at(&gate, &["go", "do it", "--rounds", "1"]), 0);
+    let bodies: Vec<String> =
+        gate.requests().iter().map(|request| request["body"].to_string()).collect();
+    assert!(bodies[0].contains("\"thinking\":\"hm\""), "{}", bodies[0]);
+    assert!(!bodies[1].contains("\"thinking\":\"hm\""), "{}", bodies[1]);
+    let row = &house.manifest()[4];
+    assert_eq!((&row["step"], &row["attempts"]), (&"work".into(), &1.into()));
+}

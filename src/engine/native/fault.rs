@@ -12,6 +12,7 @@ impl From<WireError> for EngineError {
             Failure::Refused => Fault::Refused,
             Failure::NotFound => Fault::NotFound,
             Failure::Overflow => Fault::Overflow,
+            Failure::Thinking => Fault::Thinking,
             Failure::NoCredit => Fault::NoCredit,
             Failure::RateLimited => Fault::RateLimited { retry_after: error.retry_after },
             Failure::Overloaded => Fault::Overloaded { retry_after: error.retry_after },
