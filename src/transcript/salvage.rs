@@ -90,15 +90,16 @@ pub fn salvage_all(bytes: &[u8]) -> (Vec<Entry>, Vec<(usize, Damage)>) {
 fn dig(whole: &str, replaced: bool) -> Salvage {
     let mut found = Salvage::default();
     let mut effort = whole.len().saturating_mul(EFFORT);
-    let (mut kept, mut at) = (0, 0);
+    let (mut kept, mut at, mut end) = (0, 0, 0);
     while let Some(start) = next_object(whole, at) {
-        // What may stand before an entry that is not fused with anything.
-        let first = whole[..start].trim_matches(is_blank).is_empty();
+        // Nothing but what may stand before an entry, since the line or the last entry on it.
+        let first = whole[end..start].trim_matches(is_blank).is_empty();
         match object_at(&whole[start..], &mut effort) {
             Some((raw, entry)) if is_whole(&entry, first, &whole[start + raw..]) => {
                 found.entries.push(entry);
                 kept += raw;
-                at = start + raw;
+                end = start + raw;
+                at = end;
             }
             _ if effort == 0 => break,
             _ => at = start + 1,
@@ -163,7 +164,8 @@ fn object_at(text: &str, effort: &mut usize) -> Option<(usize, Entry)> {
 }
 
 /// True for an object that is an entry and no part of one. One in the middle of a line must name what it
-/// belongs to and not go on like a part; at the beginning of a line one of both is enough.
+/// belongs to and not go on like a part; at the beginning of a line, or right behind
+/// an entry, one of both is enough.
 fn is_whole(entry: &Entry, first: bool, behind: &str) -> bool {
     const NAMES: [&str; 7] =
         ["uuid", "parentUuid", "sessionId", "leafUuid", "messageId", "timestamp", "agentType"];
@@ -221,6 +223,13 @@ mod tests {
             assert_eq!(read(&ONE.as_bytes()[..cut]).0, texts(&[]), "{}", &ONE[..cut]);
             assert_eq!(read(&ONE.as_bytes()[cut..]).0, texts(&[]), "{}", &ONE[cut..]);
         }
+    }
+
+    #[test]
+    fn an_entry_right_behind_another_is_one_though_rubbish_follows() {
+        let (entries, damage) = read(format!("{ONE}{TWO},").as_bytes());
+        assert_eq!(entries, texts(&[ONE, TWO]));
+        assert_eq!(damage, [Damage::Unreadable(1), Damage::Fused]);
     }
 
     #[test]
