@@ -29,8 +29,7 @@ fn settings_are_the_same_inside_and_outside() {
         stdout(output).lines().filter(own).map(value).collect()
     };
     let inside = ends_with(yard.wrapper(&["config"]).env_remove("ANTHROPIC_API_KEY"), 0);
-    let mut here = yard.house.flower(&["config"]);
-    let outside = ends_with(here.env_remove("FLOWER_RETRY_BASE").env_remove("FLOWER_RETRY_MAX"), 0);
+    let outside = ends_with(&mut yard.house.patient(&["config"]), 0);
     assert_eq!(values(&inside), values(&outside), "{}", stderr(&inside));
     let said = stdout(&inside);
     assert!(
@@ -50,9 +49,8 @@ fn a_key_of_the_environment_is_one_inside_too() {
     yard.give_away();
     let inside = |words: &[&str]| yard.wrapper(words);
     let outside = |words: &[&str]| {
-        let mut command = yard.house.flower(words);
+        let mut command = yard.house.patient(words);
         command.env("ANTHROPIC_API_KEY", CANARY);
-        command.env_remove("FLOWER_RETRY_BASE").env_remove("FLOWER_RETRY_MAX");
         command
     };
     let own = ["config", "ANTHROPIC_API_KEY"];
@@ -74,7 +72,7 @@ fn a_key_of_the_environment_is_one_inside_too() {
     let mut trust = yard.wrapper(&["config", "trust"]);
     ends_with(trust.env_remove("ANTHROPIC_API_KEY"), 0);
     let gate = yard.gate("  - match: {}\n    reply: {text: done}\n");
-    let mut run = yard.house.flower(&["once", "x"]);
+    let mut run = yard.house.patient(&["once", "x"]);
     run.env("FLOWER_GATE", format!("http://127.0.0.1:{}", gate.port));
     let said = stderr(&ends_with(&mut run, 0));
     assert!(!said.contains("redirect"), "{said}");

@@ -68,10 +68,16 @@ impl House {
         command
     }
 
-    /// flower itself, with short waits.
-    pub(crate) fn flower(&self, words: &[&str]) -> Command {
+    /// flower itself with the waits that it has.
+    pub(crate) fn patient(&self, words: &[&str]) -> Command {
         let mut command = self.command(env!("CARGO_BIN_EXE_flower"));
         command.args(words);
+        command
+    }
+
+    /// flower itself, with short waits.
+    pub(crate) fn flower(&self, words: &[&str]) -> Command {
+        let mut command = self.patient(words);
         for (wait, seconds) in [
             ("FLOWER_RETRY_BASE", "0.01"),
             ("FLOWER_RETRY_MAX", "0.02"),
