@@ -20,6 +20,8 @@ mod chain;
 mod cost;
 #[path = "story/demo.rs"]
 mod demo;
+#[path = "story/doctor.rs"]
+mod doctor;
 #[path = "story/ending.rs"]
 mod ending;
 #[path = "story/environment.rs"]

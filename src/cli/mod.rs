@@ -13,6 +13,7 @@ mod assemble;
 mod config;
 mod credentials;
 mod demo;
+mod doctor;
 mod exit;
 mod fence;
 mod gate;
@@ -94,7 +95,8 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Setup => setup::run(global),
         Command::Sessions { command } => sessions::run(global, command),
-        Command::Run(_) | Command::Doctor(_) | Command::Report(_) | Command::Completions(_) => {
+        Command::Doctor(args) => doctor::run(global, args),
+        Command::Run(_) | Command::Report(_) | Command::Completions(_) => {
             let house = assemble::House::look(global)?;
             Err(exit::Refusal::usage(house.language.text("cli.not_yet", &[])).into())
         }
