@@ -16,6 +16,8 @@ mod again;
 mod bad_input;
 #[path = "story/chain.rs"]
 mod chain;
+#[path = "story/completions.rs"]
+mod completions;
 #[path = "story/cost.rs"]
 mod cost;
 #[path = "story/demo.rs"]

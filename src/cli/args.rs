@@ -134,8 +134,8 @@ pub(super) enum Command {
     Doctor(super::doctor::DoctorArgs),
     #[command(hide = true)]
     Report(Later),
-    #[command(hide = true)]
-    Completions(Later),
+    /// What a shell needs to complete flower's words; also the manual page
+    Completions(super::completions::CompletionsArgs),
 }
 
 /// `flower sessions`
@@ -326,6 +326,7 @@ impl Arguments {
             Command::Setup => ("setup", &["--no-probe"]),
             Command::Doctor(_) => ("doctor", &["-w", "-r", "--no-probe"]),
             Command::Gate(_) => ("gate", &[]),
+            Command::Completions(_) => ("completions", &[]),
             Command::Sessions { command: SessionsCommand::Serve } => ("sessions serve", &["-r"]),
             Command::Sessions { .. } => ("sessions", &["-w", "-r", "-v", "--color"]),
             // Not there yet, which is said whatever the flags are.
