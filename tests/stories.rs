@@ -16,10 +16,14 @@ mod again;
 mod bad_input;
 #[path = "story/chain.rs"]
 mod chain;
+#[path = "story/completions.rs"]
+mod completions;
 #[path = "story/cost.rs"]
 mod cost;
 #[path = "story/demo.rs"]
 mod demo;
+#[path = "story/doctor.rs"]
+mod doctor;
 #[path = "story/ending.rs"]
 mod ending;
 #[path = "story/environment.rs"]

@@ -130,12 +130,12 @@ pub(super) enum Command {
     Run(Later),
     /// Asks for key or token, gateway, model and context window, and writes them into your own file
     Setup,
-    #[command(hide = true)]
-    Doctor(Later),
+    /// Whether a run can begin here: credentials, endpoint, git, sandbox, disk and more
+    Doctor(super::doctor::DoctorArgs),
     #[command(hide = true)]
     Report(Later),
-    #[command(hide = true)]
-    Completions(Later),
+    /// What a shell needs to complete flower's words; also the manual page
+    Completions(super::completions::CompletionsArgs),
 }
 
 /// `flower sessions`
@@ -282,6 +282,9 @@ pub(super) struct DemoArgs {
     pub(super) gate: Option<String>,
 }
 
+/// The commands that look at a workspace and a run folder.
+const WHERE: &str = "`flower go`, `flower once`, `flower sessions` and `flower doctor`";
+
 impl Arguments {
     /// A flag that has no effect where it stands is a mistake, never silence.
     pub(super) fn misplaced(&self) -> Option<String> {
@@ -321,7 +324,9 @@ impl Arguments {
             Command::Demo(_) => ("demo", &["-v", "--output", "limits", "--color", "fence"]),
             Command::Config(_) => ("config", &[]),
             Command::Setup => ("setup", &["--no-probe"]),
+            Command::Doctor(_) => ("doctor", &["-w", "-r", "--no-probe"]),
             Command::Gate(_) => ("gate", &[]),
+            Command::Completions(_) => ("completions", &[]),
             Command::Sessions { command: SessionsCommand::Serve } => ("sessions serve", &["-r"]),
             Command::Sessions { .. } => ("sessions", &["-w", "-r", "-v", "--color"]),
             // Not there yet, which is said whatever the flags are.
@@ -334,8 +339,8 @@ impl Arguments {
             return Some("--sandbox-write has no effect with --sandbox off".to_owned());
         }
         let given = [
-            ("-w", global.workspace.is_some(), "`flower go`, `flower once` and `flower sessions`"),
-            ("-r", global.run_dir.is_some(), "`flower go`, `flower once` and `flower sessions`"),
+            ("-w", global.workspace.is_some(), WHERE),
+            ("-r", global.run_dir.is_some(), WHERE),
             (
                 "-v",
                 global.verbose,
@@ -350,7 +355,11 @@ impl Arguments {
                 global.color.is_some(),
                 "`flower go`, `flower once`, `flower demo` and `flower sessions`",
             ),
-            ("--no-probe", global.no_probe, "`flower go`, `flower once` and `flower setup`"),
+            (
+                "--no-probe",
+                global.no_probe,
+                "`flower go`, `flower once`, `flower setup` and `flower doctor`",
+            ),
             ("-W", global.workbench, "`flower once`; `flower go` always has a workbench"),
             ("-T", global.trim, "`flower once`; `flower go` trims unless it is told --no-trim"),
             ("--no-trim", global.no_trim, "`flower go`; `flower once` trims only with -T"),

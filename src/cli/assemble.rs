@@ -183,7 +183,7 @@ impl House {
     }
 
     /// The settings' proxies.
-    fn proxies(&self) -> Proxies {
+    pub(super) fn proxies(&self) -> Proxies {
         let proxy = |lower: &str, upper: &str| {
             let value = self.settings.non_empty(lower).or_else(|| self.settings.non_empty(upper));
             value.map(str::to_owned)

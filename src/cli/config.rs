@@ -119,17 +119,7 @@ impl View<'_> {
     }
 
     fn origin(&self, origin: &Origin) -> String {
-        match origin {
-            Origin::Process => self.say("settings.from_environment", &[]),
-            Origin::File { path, line } => {
-                format!("{}:{line}", printable(&path.display().to_string()))
-            }
-            Origin::Borrowed { path } => {
-                let file = printable(&path.display().to_string());
-                self.say("settings.from_borrowed", &[("file", &file)])
-            }
-            Origin::Default => self.say("settings.from_default", &[]),
-        }
+        origin_text(origin, self.language)
     }
 
     fn check(&self, out: &mut dyn Write) -> Result<bool> {
@@ -149,6 +139,21 @@ impl View<'_> {
             writeln!(out, "{}", self.say("settings.check_fine", &[]))?;
         }
         Ok(fine)
+    }
+}
+
+/// Where a setting was written.
+pub(super) fn origin_text(origin: &Origin, language: Language) -> String {
+    match origin {
+        Origin::Process => language.text("settings.from_environment", &[]),
+        Origin::File { path, line } => {
+            format!("{}:{line}", printable(&path.display().to_string()))
+        }
+        Origin::Borrowed { path } => {
+            let file = printable(&path.display().to_string());
+            language.text("settings.from_borrowed", &[("file", &file)])
+        }
+        Origin::Default => language.text("settings.from_default", &[]),
     }
 }
 

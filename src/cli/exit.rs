@@ -1,6 +1,8 @@
 //! Exit codes and the last line.
 
-use serde_json::{Value, json};
+use std::path::PathBuf;
+
+use serde::Serialize;
 
 use crate::engine::{Fault, Limit, Remedy};
 use crate::language::Language;
@@ -112,27 +114,27 @@ impl Ending {
     }
 
     /// The last line of the JSON formats for a run that did not begin: the same fields, with nothing in them.
-    pub(super) fn line_without_run(&self) -> Value {
-        json!({
-            "kind": "end",
-            "outcome": self.outcome,
-            "class": self.class,
-            "exit_code": self.code,
-            "message": self.sentence,
-            "text": "",
-            "run": null,
-            "sessions": [],
-            "cost_usd": 0.0,
-            "cost_known": true,
-            "usage": Usage::default(),
-            "num_turns": 0,
-            "duration_s": 0.0,
-            "paths": {},
-        })
+    pub(super) fn line_without_run(&self) -> LastLine {
+        LastLine {
+            kind: End::End,
+            outcome: self.outcome,
+            class: self.class,
+            exit_code: self.code,
+            message: self.sentence.clone(),
+            text: String::new(),
+            run: None,
+            sessions: Vec::new(),
+            cost_usd: 0.0,
+            cost_known: true,
+            usage: Usage::default(),
+            num_turns: 0,
+            duration_s: 0.0,
+            paths: Paths::default(),
+        }
     }
 
     /// The last line of the JSON formats.
-    pub(super) fn last_line(&self, runtime: &Runtime) -> Value {
+    pub(super) fn last_line(&self, runtime: &Runtime) -> LastLine {
         let results = runtime.manifest().results();
         let mut usage = Usage::default();
         for result in &results {
@@ -141,27 +143,87 @@ impl Ending {
         let folder = &runtime.parts().folder;
         let started = results.first().map_or(0.0, |first| first.started_at);
         let ended = results.last().map_or(0.0, |last| last.ended_at);
-        let sessions = results
-            .iter()
-            .filter_map(|r| Some(json!({"step": r.step, "session_id": r.session_id.as_ref()?})));
-        let mut line = self.line_without_run();
-        line["text"] = results.last().map_or("", |last| last.text.as_str()).into();
-        line["run"] = runtime.manifest().run_id().into();
-        line["sessions"] = sessions.collect();
-        line["cost_usd"] = total_cost(&results).into();
-        line["cost_known"] = results.iter().all(|r| r.cost_known).into();
-        line["usage"] = json!(usage);
-        line["num_turns"] = results.iter().map(|r| r.num_turns).sum::<u32>().into();
-        line["duration_s"] = (((ended - started) * 100.0).round() / 100.0).into();
-        line["paths"] = json!({
-            "workspace": runtime.parts().workspace,
-            "run_dir": folder.path(),
-            "manifest": folder.file("manifest.json"),
-            "sessions": folder.file("sessions.db"),
-            "workbench": runtime.parts().workbench.as_ref().map(|w| w.root().to_owned()),
+        let sessions = results.iter().filter_map(|result| {
+            let session_id = result.session_id.clone()?;
+            Some(StepSession { step: result.step.clone(), session_id })
         });
-        line
+        LastLine {
+            text: results.last().map_or_else(String::new, |last| last.text.clone()),
+            run: Some(runtime.manifest().run_id().to_string()),
+            sessions: sessions.collect(),
+            cost_usd: total_cost(&results),
+            cost_known: results.iter().all(|r| r.cost_known),
+            usage,
+            num_turns: results.iter().map(|r| r.num_turns).sum(),
+            duration_s: ((ended - started) * 100.0).round() / 100.0,
+            paths: Paths {
+                workspace: Some(runtime.parts().workspace.clone()),
+                run_dir: Some(folder.path().to_owned()),
+                manifest: Some(folder.file("manifest.json")),
+                sessions: Some(folder.file("sessions.db")),
+                workbench: runtime.parts().workbench.as_ref().map(|w| w.root().to_owned()),
+            },
+            ..self.line_without_run()
+        }
     }
+}
+
+/// The last line of the JSON formats, whether or not a run began.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct LastLine {
+    kind: End,
+    /// One word: achieved, worked, done, not_achieved, unreachable, failed, limit, gave_up, …
+    outcome: &'static str,
+    /// A finer word: credentials, network, budget, …; empty where there is nothing to add.
+    class: &'static str,
+    exit_code: u8,
+    /// One sentence for people.
+    message: String,
+    /// What the last step said.
+    text: String,
+    /// The run's id; null where none began.
+    run: Option<String>,
+    sessions: Vec<StepSession>,
+    /// US dollars, four decimals.
+    cost_usd: f64,
+    /// False where a price was unknown.
+    cost_known: bool,
+    usage: Usage,
+    num_turns: u32,
+    duration_s: f64,
+    paths: Paths,
+}
+
+/// The kind that no event has.
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum End {
+    End,
+}
+
+/// The conversation of a step.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct StepSession {
+    step: String,
+    session_id: String,
+}
+
+/// Where everything lies; nothing of a run that did not begin.
+#[derive(Debug, Clone, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Paths {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    workspace: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run_dir: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    manifest: Option<PathBuf>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sessions: Option<PathBuf>,
+    workbench: Option<PathBuf>,
 }
 
 /// Why a run does not begin, said in one sentence.
@@ -218,5 +280,33 @@ fn class_of(fault: &Fault) -> &'static str {
         Fault::Limit(Limit::Budget) => "budget",
         Fault::Limit(Limit::Time) => "time",
         Fault::Store => "store",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::LastLine;
+    use crate::event::Event;
+
+    /// One line of `--output stream-json`.
+    #[derive(schemars::JsonSchema)]
+    #[schemars(untagged)]
+    #[allow(dead_code, reason = "only its schema is wanted")]
+    enum Line {
+        Event(Event),
+        End(LastLine),
+    }
+
+    /// `FLOWER_UPDATE_SCHEMA=1 cargo test --lib cli::exit` writes the file anew.
+    #[test]
+    fn the_schema_of_the_lines_is_the_schema_of_the_types() {
+        let settings = schemars::generate::SchemaSettings::draft2020_12().for_serialize();
+        let schema = settings.into_generator().into_root_schema_for::<Line>();
+        let text = serde_json::to_string_pretty(&schema).unwrap() + "\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/event/event.schema.json");
+        if std::env::var_os("FLOWER_UPDATE_SCHEMA").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), text);
     }
 }

@@ -10,9 +10,11 @@ use crate::language::Language;
 
 mod args;
 mod assemble;
+mod completions;
 mod config;
 mod credentials;
 mod demo;
+mod doctor;
 mod exit;
 mod fence;
 mod gate;
@@ -94,7 +96,9 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Setup => setup::run(global),
         Command::Sessions { command } => sessions::run(global, command),
-        Command::Run(_) | Command::Doctor(_) | Command::Report(_) | Command::Completions(_) => {
+        Command::Completions(args) => completions::run(args),
+        Command::Doctor(args) => doctor::run(global, args),
+        Command::Run(_) | Command::Report(_) => {
             let house = assemble::House::look(global)?;
             Err(exit::Refusal::usage(house.language.text("cli.not_yet", &[])).into())
         }

@@ -3,10 +3,8 @@
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 
-use serde_json::Value;
-
 use super::args::{Color, Global, OutputFormat};
-use super::exit::Ending;
+use super::exit::{Ending, LastLine};
 use super::terminal::Renderer;
 use crate::event::{Event, Sink};
 use crate::language::Language;
@@ -102,9 +100,9 @@ impl Output {
     }
 
     /// The machine-readable end, under both JSON formats.
-    pub(super) fn end(&self, last: &Value) {
+    pub(super) fn end(&self, last: &LastLine) {
         if self.format != OutputFormat::Text {
-            print_line(&last.to_string());
+            print_last(last);
         }
     }
 
@@ -125,7 +123,13 @@ impl Output {
 /// The machine-readable end of a run that did not begin, where one was asked for.
 pub(super) fn end_without_run(global: &Global, ending: &Ending) {
     if matches!(global.output, Some(OutputFormat::Json | OutputFormat::StreamJson)) {
-        print_line(&ending.line_without_run().to_string());
+        print_last(&ending.line_without_run());
+    }
+}
+
+fn print_last(last: &LastLine) {
+    if let Ok(line) = serde_json::to_string(last) {
+        print_line(&line);
     }
 }
 

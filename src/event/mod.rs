@@ -7,6 +7,7 @@ use serde_json::Value;
 
 /// Who said or did it: the main thread, or one of its subagents.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Speaker {
     /// A subagent's id; nothing on the main thread.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -25,6 +26,7 @@ impl Speaker {
 
 /// One piece of news. As JSON: `{"kind": "tool_call", …}`, one object a line.
 #[derive(Debug, Clone, PartialEq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
 #[allow(missing_docs)] // the fields are what their names say
 pub enum Event {

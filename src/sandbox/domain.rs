@@ -4,8 +4,8 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, PathFdError,
-    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    PathFdError, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 
 use super::fence::FenceError;
@@ -30,6 +30,27 @@ pub enum Kernel {
 }
 
 impl Kernel {
+    /// The version of Landlock's interface that the running system has; 0 for none. Versions after the
+    /// sixth fence nothing more, so they count as the sixth.
+    pub fn interface() -> u8 {
+        const KNOWN: [ABI; 6] = [ABI::V1, ABI::V2, ABI::V3, ABI::V4, ABI::V5, ABI::V6];
+        let has = |abi: ABI| {
+            let ruleset = Ruleset::default()
+                .set_compatibility(CompatLevel::HardRequirement)
+                .handle_access(AccessFs::from_all(abi));
+            let ruleset = match AccessNet::from_all(abi) {
+                none if none.is_empty() => ruleset,
+                net => ruleset.and_then(|ruleset| ruleset.handle_access(net)),
+            };
+            let ruleset = match Scope::from_all(abi) {
+                none if none.is_empty() => ruleset,
+                scope => ruleset.and_then(|ruleset| ruleset.scope(scope)),
+            };
+            ruleset.and_then(Ruleset::create).is_ok()
+        };
+        KNOWN.into_iter().rposition(has).map_or(0, |at| u8::try_from(at + 1).unwrap_or(u8::MAX))
+    }
+
     /// Of the running system.
     pub fn probe() -> Self {
         let can = |abi: ABI| {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Tokens of one reply or a sum of several. A missing or null count is zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Usage {
     /// Input tokens that came neither from nor into the cache.
     #[serde(default, deserialize_with = "lenient")]

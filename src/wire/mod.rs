@@ -5,6 +5,7 @@
 
 mod classify;
 mod client;
+mod clock;
 mod door;
 mod error;
 mod frame;
@@ -18,6 +19,7 @@ mod route;
 
 pub use classify::{Class, classify};
 pub use client::{Caller, Client, ClientOptions};
+pub use clock::clock;
 pub use door::Door;
 pub use error::{Failure, Partial, WireError};
 pub use frame::{Frame, frames};

@@ -27,7 +27,7 @@ fn seconds(value: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(value.max(0.0)).ok()
 }
 
-fn http_date(text: &str) -> Option<Timestamp> {
+pub(super) fn http_date(text: &str) -> Option<Timestamp> {
     jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp())
 }
 

@@ -9,6 +9,7 @@ mod exclusion;
 mod git;
 mod index;
 mod listing;
+mod look;
 mod refusal;
 mod repository;
 mod snapshot;
@@ -19,6 +20,7 @@ mod yard;
 
 pub use copy::Copy;
 pub use git::GitError;
+pub use look::Look;
 pub use refusal::YardError;
 pub use snapshot::{Difference, Snapshot, What};
 pub use tree::{Ending, Kept, Worktree};

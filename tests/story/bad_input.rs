@@ -106,7 +106,7 @@ fn a_flag_without_effect_says_where_it_belongs() {
     one_sentence(&stderr(&output), &["--no-trim", "go"]);
     let output = ends_with(&mut house.flower(&["demo", "-w", "x"]), 2);
     one_sentence(&stderr(&output), &["-w", "go"]);
-    ends_with(&mut house.flower(&["doctor"]), 2);
+    ends_with(&mut house.flower(&["report"]), 2);
     ends_with(&mut house.flower(&["go", "--no-such-flag"]), 2);
     ends_with(&mut house.flower(&["run"]), 2);
     let mut other = house.flower(&["once", "x"]);

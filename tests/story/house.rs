@@ -6,6 +6,9 @@ use std::process::{Child, Command, Output, Stdio};
 
 use serde_json::Value;
 
+#[path = "../support/schema.rs"]
+mod schema;
+
 /// HOME and project of one story.
 pub(crate) struct House {
     _dir: tempfile::TempDir,
@@ -204,7 +207,22 @@ pub(crate) fn ends_with(command: &mut Command, code: i32) -> Output {
         stdout(&output),
         stderr(&output)
     );
+    check_lines(command, &output);
     output
+}
+
+/// Every line of the JSON formats is as the schema says that lies beside the events.
+fn check_lines(command: &Command, output: &Output) {
+    let format = command.get_args().find(|word| *word == "json" || *word == "stream-json");
+    if format.is_none() || !command.get_args().any(|word| word == "--output") {
+        return;
+    }
+    let rules = include_str!(concat!(env!("CARGO_MANIFEST_DIR"), "/src/event/event.schema.json"));
+    let rules: Value = serde_json::from_str(rules).unwrap();
+    for line in stdout(output).lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        schema::check(&rules, &rules, &line).unwrap_or_else(|why| panic!("{why}: {line}"));
+    }
 }
 
 /// The text of everything that a request shows the model: system, messages, tools.
