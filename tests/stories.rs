@@ -28,6 +28,8 @@ mod environment;
 mod goes_on;
 #[path = "story/handoff.rs"]
 mod handoff;
+#[path = "story/handover.rs"]
+mod handover;
 #[path = "story/human.rs"]
 mod human;
 #[path = "story/isolate.rs"]

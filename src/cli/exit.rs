@@ -6,7 +6,7 @@ use crate::engine::{Fault, Limit, Remedy};
 use crate::language::Language;
 use crate::runtime::{Runtime, StepResult};
 use crate::transcript::Usage;
-use crate::workflow::Outcome;
+use crate::workflow::{HANDOVER, Outcome};
 
 /// Done.
 pub(super) const DONE: u8 = 0;
@@ -145,7 +145,8 @@ impl Ending {
             .iter()
             .filter_map(|r| Some(json!({"step": r.step, "session_id": r.session_id.as_ref()?})));
         let mut line = self.line_without_run();
-        line["text"] = results.last().map_or("", |last| last.text.as_str()).into();
+        let work = results.iter().rfind(|result| result.step != HANDOVER);
+        line["text"] = work.map_or("", |last| last.text.as_str()).into();
         line["run"] = runtime.manifest().run_id().into();
         line["sessions"] = sessions.collect();
         line["cost_usd"] = total_cost(&results).into();
