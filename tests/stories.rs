@@ -52,3 +52,5 @@ mod sandbox;
 mod sessions;
 #[path = "story/setup.rs"]
 mod setup;
+#[path = "story/stuck.rs"]
+mod stuck;

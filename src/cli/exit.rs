@@ -217,6 +217,7 @@ fn class_of(fault: &Fault) -> &'static str {
         Fault::Limit(Limit::Turns) => "turns",
         Fault::Limit(Limit::Budget) => "budget",
         Fault::Limit(Limit::Time) => "time",
+        Fault::Stopped => "stopped",
         Fault::Store => "store",
     }
 }

@@ -62,6 +62,8 @@ pub enum Fault {
     Protocol,
     /// A limit that the user set.
     Limit(Limit),
+    /// The person stopped it.
+    Stopped,
     /// The record could not be written or read.
     Store,
 }
@@ -106,6 +108,7 @@ impl Fault {
             | Fault::BadRequest
             | Fault::NoCredit
             | Fault::Limit(_)
+            | Fault::Stopped
             | Fault::Store => Remedy::Stop,
         }
     }
