@@ -32,6 +32,8 @@ mod environment;
 mod goes_on;
 #[path = "story/handoff.rs"]
 mod handoff;
+#[path = "story/handover.rs"]
+mod handover;
 #[path = "story/human.rs"]
 mod human;
 #[path = "story/isolate.rs"]
@@ -54,3 +56,5 @@ mod sandbox;
 mod sessions;
 #[path = "story/setup.rs"]
 mod setup;
+#[path = "story/stuck.rs"]
+mod stuck;

@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 
 for name in TERM COLORTERM NO_COLOR COLUMNS LINES CI FLOWER_LANG FLOWER_WINDOW FLOWER_ENGINE FLOWER_NO_PROBE \
-    FLOWER_NO_UPDATE FLOWER_TRUST_PROJECT; do
+    FLOWER_NO_UPDATE FLOWER_NO_HANDOVER FLOWER_TRUST_PROJECT; do
     eval "value=\${$name+set}"
     if [ -n "$value" ]; then
         add -e "$name"

@@ -196,6 +196,9 @@ pub(super) struct GoArgs {
     /// Let a full conversation be an error instead of handing over to a fresh one
     #[arg(long)]
     pub(super) no_handoff: bool,
+    /// Leave no hand-over for other tools in CLAUDE.md and AGENTS.md, and save its one request
+    #[arg(long)]
+    pub(super) no_handover: bool,
     /// Stop after the brief
     #[arg(long)]
     pub(super) clarify_only: bool,

@@ -148,6 +148,11 @@ impl House {
         }
     }
 
+    /// Whether a run leaves a hand-over for other tools, as far as the settings say.
+    pub(super) fn hands_over(&self) -> bool {
+        !self.settings.switch("FLOWER_NO_HANDOVER")
+    }
+
     /// The person's channel for this workbench.
     pub(super) fn channel(
         &self,

@@ -61,6 +61,7 @@ pub(super) fn run(global: &Global, args: &DemoArgs) -> anyhow::Result<ExitCode> 
             clarify_only: false,
             new: false,
             isolate: false,
+            handover: house.hands_over(),
             scratch: house.scratch(),
         },
         place,

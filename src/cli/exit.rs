@@ -8,7 +8,7 @@ use crate::engine::{Fault, Limit, Remedy};
 use crate::language::Language;
 use crate::runtime::{Runtime, StepResult};
 use crate::transcript::Usage;
-use crate::workflow::Outcome;
+use crate::workflow::{HANDOVER, Outcome};
 
 /// Done.
 pub(super) const DONE: u8 = 0;
@@ -147,8 +147,9 @@ impl Ending {
             let session_id = result.session_id.clone()?;
             Some(StepSession { step: result.step.clone(), session_id })
         });
+        let work = results.iter().rfind(|result| result.step != HANDOVER);
         LastLine {
-            text: results.last().map_or_else(String::new, |last| last.text.clone()),
+            text: work.map_or_else(String::new, |last| last.text.clone()),
             run: Some(runtime.manifest().run_id().to_string()),
             sessions: sessions.collect(),
             cost_usd: total_cost(&results),
@@ -279,6 +280,7 @@ fn class_of(fault: &Fault) -> &'static str {
         Fault::Limit(Limit::Turns) => "turns",
         Fault::Limit(Limit::Budget) => "budget",
         Fault::Limit(Limit::Time) => "time",
+        Fault::Stopped => "stopped",
         Fault::Store => "store",
     }
 }

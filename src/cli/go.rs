@@ -71,6 +71,7 @@ pub(super) fn run(global: &Global, args: &GoArgs) -> anyhow::Result<ExitCode> {
             clarify_only: args.clarify_only,
             new: args.new || ask.new,
             isolate: args.isolate,
+            handover: !args.no_handover && house.hands_over(),
             scratch: house.scratch(),
         },
         place,

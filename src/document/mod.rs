@@ -1,5 +1,6 @@
-//! Papers: brief, goal, verdict and handoff, read from what a model wrote and written for people and models.
+//! Papers: brief, goal, verdict, handoff and the hand-over for the next tool, read from what a model wrote and written for people and models.
 
+mod bequest;
 mod brief;
 mod fence;
 mod goal;
@@ -11,6 +12,7 @@ mod section;
 mod state;
 mod verdict;
 
+pub use bequest::{Bequest, weave};
 pub use brief::{Amendment, Brief, Occasion, amend, amendments_title};
 pub use goal::Goal;
 pub use handoff::Handoff;

@@ -64,6 +64,8 @@ pub enum Fault {
     Protocol,
     /// A limit that the user set.
     Limit(Limit),
+    /// The person stopped it.
+    Stopped,
     /// The record could not be written or read.
     Store,
 }
@@ -111,6 +113,7 @@ impl Fault {
             | Fault::BadRequest
             | Fault::NoCredit
             | Fault::Limit(_)
+            | Fault::Stopped
             | Fault::Store => Remedy::Stop,
         }
     }

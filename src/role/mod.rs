@@ -132,6 +132,11 @@ pub fn oracle(language: Language) -> Role {
     Role { workbench_index: true, limits, ..role }
 }
 
+/// Writes what a run leaves to whoever goes on with another tool, reading only.
+pub fn closing(language: Language) -> Role {
+    Role { instructions: language.text("role.closing", &[]), ..oracle(language) }
+}
+
 /// One agent for one task, with the caller's instructions and tools.
 pub fn once(instructions: &str, tools: Vec<String>) -> Role {
     Role { accept_edits: true, ..role("once", instructions.trim().to_owned(), tools) }
@@ -193,6 +198,7 @@ mod tests {
                 judge(language, true, ""),
                 judge(language, false, ""),
                 oracle(language),
+                closing(language),
             ] {
                 assert!(
                     role.tools.iter().all(|t| !["Write", "Edit", "Agent"].contains(&t.as_str()))

@@ -43,6 +43,7 @@ prompts! {
     RESUME = "resume";
     HANDOFF = "handoff";
     ORACLE_QUESTION = "oracle_question";
+    HANDOVER = "handover";
 }
 
 impl Prompt {
@@ -133,12 +134,17 @@ pub fn oracle_question(
     ORACLE_QUESTION.render(language, context! { question, events, workbench })
 }
 
+/// Asks for the hand-over to another tool; `outcome` says how the run ended, `workbench` where it lies.
+pub fn handover(language: Language, outcome: &str, workbench: &str) -> String {
+    HANDOVER.render(language, context! { outcome, workbench })
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::document::{Brief, Goal, Handoff, Verdict, VerdictState};
+    use crate::document::{Bequest, Brief, Goal, Handoff, Verdict, VerdictState};
 
     fn placeholders(source: &str) -> BTreeSet<&str> {
         let parts = source.split('{').skip(1).filter(|part| part.starts_with(['%', ' ']));
@@ -178,6 +184,7 @@ mod tests {
                 clarify_resumed(language, odd),
                 interrupted(language, odd),
                 oracle_question(language, odd, odd, odd),
+                handover(language, odd, odd),
             ] {
                 assert!(text.contains(odd), "{text}");
             }
@@ -208,6 +215,10 @@ mod tests {
             let handoff = Handoff::parse(HANDOFF.source(language));
             let parts =
                 [handoff.doing, handoff.decided, handoff.dead_ends, handoff.next, handoff.scene];
+            assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
+            let paper = Bequest::parse(HANDOVER.source(language));
+            let parts =
+                [paper.what, paper.acceptance, paper.generated, paper.dead_ends, paper.workbench];
             assert!(parts.iter().all(|part| !part.is_empty()), "{parts:?}");
             let source = GOAL_SETTING.source(language);
             let goal = Goal::parse(source);

@@ -1,7 +1,7 @@
 //! One step from its prompt to its result: attempts, waits, limits.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use tokio::time::Instant;
 
@@ -16,9 +16,10 @@ use super::record::{RecordError, RunFolder};
 use super::session;
 use super::shelf::{Shelf, ViewOptions};
 use super::step::StepResult;
+use super::stuck::Halt;
 use crate::engine::{
-    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, HostTool, Opening,
-    Remedy, TurnEnd,
+    AgentDefinition, Asker, Conversation, Engine, EngineError, Fault, Fences, Host, HostTool,
+    Opening, Remedy, TurnEnd,
 };
 use crate::event::Sink;
 use crate::guard::{Rules, SpillRule};
@@ -289,9 +290,13 @@ impl Runtime {
         let fences = self.fences(assignment)?;
         let opening = self.opening(assignment, key, resume, instructions);
         let opening = Opening { fences, ..opening };
-        let conversation = self.parts.engine.open(opening, host).await?;
+        let conversation =
+            self.parts.engine.open(opening, Arc::clone(&host) as Arc<dyn Host>).await?;
         let mut booked = Booked { conversation, manifest: &self.manifest, result };
-        let end = self.in_time(booked.conversation.turn(&prompt)).await;
+        let end = tokio::select! {
+            end = self.in_time(booked.conversation.turn(&prompt)) => end,
+            stopped = host.halt.wait(self.parts.language) => Err(stopped),
+        };
         // A result is there, good or bad: from here on not even a loss of power takes it.
         let settled = self.parts.store.settle().await;
         let end = end??;
@@ -339,6 +344,9 @@ impl Runtime {
                 self.parts.language,
             ),
             shelf: Arc::clone(&self.shelf),
+            language: self.parts.language,
+            repetition: Mutex::default(),
+            halt: Halt::default(),
         }
     }
 

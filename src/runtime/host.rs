@@ -1,7 +1,7 @@
 //! What stands between an engine and the world: rules, spill, the person, the record.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -11,12 +11,14 @@ use super::handoff::HandoffPolicy;
 use super::outlast::{Streak, Waiting};
 use super::place::Places;
 use super::shelf::Shelf;
+use super::stuck::{Halt, Repetition};
 use crate::engine::{
     AgentPlace, EngineError, Ground, Host, HostError, Permit, Place, ToolCall, ToolResult,
 };
 use crate::event::{Event, Sink};
 use crate::guard::{self, Call, Decision, Rules, SpillRule, Thread};
 use crate::human::Channel;
+use crate::language::Language;
 use crate::store::SessionStore;
 use crate::transcript::{Entry, SessionKey};
 use crate::workbench::Workbench;
@@ -37,6 +39,9 @@ pub(super) struct StepHost {
     pub(super) waiting: Arc<Waiting>,
     pub(super) nearly_full: NearlyFull,
     pub(super) shelf: Arc<Shelf>,
+    pub(super) language: Language,
+    pub(super) repetition: Mutex<Repetition>,
+    pub(super) halt: Halt,
 }
 
 /// Announces once that a conversation will soon be handed over.
@@ -84,6 +89,10 @@ impl StepHost {
         Call { tool: &call.name, input: &call.input, thread }
     }
 
+    fn repetition(&self) -> MutexGuard<'_, Repetition> {
+        self.repetition.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Where relative paths of this thread begin.
     fn folder_of(&self, place: &Place) -> PathBuf {
         let own = match place {
@@ -129,7 +138,9 @@ impl Host for StepHost {
         {
             self.sink.tell(Event::Error { text: e.to_string() });
         }
-        self.spilled(call, result)
+        let times = self.repetition().count(call, &result);
+        let result = self.spilled(call, result);
+        self.unstick(call, result, times).await
     }
 
     async fn place_for(&self, agent: &AgentPlace) -> Result<Option<Ground>, HostError> {
@@ -137,6 +148,7 @@ impl Host for StepHost {
     }
 
     async fn leave(&self, agent_id: &str) -> Option<String> {
+        self.repetition().forget(agent_id);
         self.places.take_back(agent_id).await
     }
 

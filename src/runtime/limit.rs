@@ -29,6 +29,15 @@ impl Runtime {
         Ok(())
     }
 
+    /// What the user is told where the limits leave nothing for one more request.
+    pub fn used_up(&self) -> Option<String> {
+        let late = self.limits.max_time.is_some_and(|limit| self.started.elapsed() >= limit);
+        match self.within_limits() {
+            Err(error) => Some(error.message),
+            Ok(()) => late.then(|| self.limit(Limit::Time).message),
+        }
+    }
+
     /// The engine knows what was left for one conversation; the user is told the limit of the run.
     pub(super) fn in_words_of_the_run(&self, error: EngineError) -> EngineError {
         let (_, turns) = self.manifest.spent();

@@ -18,6 +18,7 @@ mod record;
 mod session;
 mod shelf;
 mod step;
+mod stuck;
 mod takeover;
 mod viewing;
 

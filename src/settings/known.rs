@@ -16,7 +16,7 @@ pub const CREDENTIAL_KEYS: [&str; 9] = [
 ];
 
 /// flower's own names that are no waits. An empty value is no value.
-pub const OWN_KEYS: [&str; 12] = [
+pub const OWN_KEYS: [&str; 13] = [
     "ANTHROPIC_CUSTOM_HEADERS",
     "FLOWER_ENV",
     "FLOWER_GATE",
@@ -28,6 +28,7 @@ pub const OWN_KEYS: [&str; 12] = [
     "FLOWER_PARALLEL",
     "FLOWER_NO_PROBE",
     "FLOWER_NO_UPDATE",
+    "FLOWER_NO_HANDOVER",
     "FLOWER_TRUST_PROJECT",
 ];
 

@@ -6,6 +6,7 @@
 
 mod clarify;
 mod goal;
+mod handover;
 mod judge;
 mod name;
 mod outcome;
@@ -14,6 +15,7 @@ mod starter;
 mod wake;
 mod work;
 
+pub use handover::HANDOVER;
 pub use name::StepNames;
 pub use outcome::{FlowError, FlowOptions, Outcome};
 pub use starter::Flow;

@@ -22,6 +22,8 @@ pub struct FlowOptions {
     pub new: bool,
     /// Workers have git worktrees of their own; the runtime must have a yard for them.
     pub isolate: bool,
+    /// Leave a hand-over for other tools in the workspace when the work is done.
+    pub handover: bool,
     /// Where throw-away copies may be made; outside the workspace.
     pub scratch: PathBuf,
 }

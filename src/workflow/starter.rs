@@ -97,7 +97,11 @@ impl<'a> Flow<'a> {
         if begun {
             self.wake_line(&start, woke).await?;
         }
-        self.steps(start, woke).await
+        let outcome = self.steps(start, woke).await?;
+        if self.options.handover {
+            self.leave_handover(&outcome).await?;
+        }
+        Ok(outcome)
     }
 
     /// A person changed the brief on disk after the goal was set for it, or judged achieved.

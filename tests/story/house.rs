@@ -78,9 +78,11 @@ impl House {
         command
     }
 
-    /// flower itself, with short waits.
+    /// flower itself, with short waits and without what would be one more request and two files in the
+    /// project, in stories that are about something else.
     pub(crate) fn flower(&self, words: &[&str]) -> Command {
         let mut command = self.patient(words);
+        command.env("FLOWER_NO_HANDOVER", "1");
         for (wait, seconds) in [
             ("FLOWER_RETRY_BASE", "0.01"),
             ("FLOWER_RETRY_MAX", "0.02"),
