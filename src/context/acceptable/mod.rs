@@ -161,7 +161,13 @@ pub fn sent(view: &[Entry]) -> Vec<usize> {
 }
 
 fn read(view: &[Entry]) -> Vec<read::Row> {
-    view.iter().enumerate().map(|(at, entry)| read::Row::read(at, entry.raw())).collect()
+    let rows = view.iter().enumerate().map(|(at, entry)| read::Row::read(at, entry.raw()));
+    let mut rows: Vec<read::Row> = rows.collect();
+    // A transcript of side entries only is a subagent's own.
+    if rows.iter().any(|row| row.speaks && !row.side) {
+        rows.iter_mut().for_each(|row| row.speaks &= !row.side);
+    }
+    rows
 }
 
 /// Checks that each thinking block of `view` is, byte for byte, one of `record`.
