@@ -39,9 +39,14 @@ const BETTER: &[Better] = &[
         why: "a message of thinking alone is refused by the API",
     },
     Better {
+        case: "48_denial_without_uuid",
+        shape: "1-,h1,hh,3h,43,54",
+        why: "an entry without a uuid gets one, so that the chain leads through it",
+    },
+    Better {
         case: "54_orphan_sibling_results",
-        shape: "1-,21,h2,3h,4h,54",
-        why: "all children follow the made-up entry, not only the first",
+        shape: "1-,21,h2,32,42,54",
+        why: "several answers stay side by side below their call, where clients look for them",
     },
     Better {
         case: "55_orphan_split_assistant_entries",
@@ -50,8 +55,8 @@ const BETTER: &[Better] = &[
     },
     Better {
         case: "57_orphan_without_uuid",
-        shape: "1-,-1,h-,--,21",
-        why: "who has no parent gets none",
+        shape: "1-,h1,hh,--,2h",
+        why: "an entry without a uuid gets one, so that the chain leads through it",
     },
     Better {
         case: "60_duplicate_result",

@@ -3,6 +3,7 @@
 //! A parent that is dropped is passed over by climbing (core.md R-20). A parent that was never written,
 //! or that does not stand before its child, is replaced by the row before in order.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::Stretch;
@@ -23,6 +24,20 @@ pub(super) fn set_threads(sheet: &mut Sheet) {
     for row in sheet.rows.iter_mut().filter(|row| !only_side && row.entry.sidechain) {
         let next = agents.len() + 1;
         row.thread = *agents.entry(row.entry.string("agentId").unwrap_or_default()).or_insert(next);
+    }
+}
+
+/// Gives every entry that speaks a uuid, and every compaction: who walks along parents passes over those
+/// without.
+pub(super) fn give_names(sheet: &mut Sheet) {
+    for index in 0..sheet.rows.len() {
+        let row = &sheet.rows[index];
+        let leads = row.speaker().is_some() || row.is_boundary();
+        if row.entry.uuid.is_none() && leads {
+            let name = made::derived(&format!("row\n{index}\n{}", row.entry.raw()));
+            sheet.rows[index].edit().uuid = Some(name);
+            sheet.note(index, Mend::MissingUuid);
+        }
     }
 }
 
@@ -74,30 +89,93 @@ pub(super) fn trace(sheet: &mut Sheet, roots: &HashSet<usize>) {
     mark_gaps(sheet, &gaps);
 }
 
+/// Rows that were put below another one by order. Who hangs below that one too and comes later follows
+/// them, since nothing tells of a branch.
+#[derive(Default)]
+struct Lines {
+    /// The first row of such a line, by the row above it.
+    put_below: HashMap<usize, usize>,
+    /// The first row of the line that a row is part of.
+    first: HashMap<usize, usize>,
+    /// The last row of each line.
+    last: HashMap<usize, usize>,
+}
+
+impl Lines {
+    /// Where a row goes that wants to hang below `above`.
+    fn end(&self, above: usize) -> usize {
+        let mut end = above;
+        // Each line stands behind the row that it was put below.
+        while let Some(last) = self.put_below.get(&end).and_then(|first| self.last.get(first)) {
+            end = *last;
+        }
+        end
+    }
+
+    fn add(&mut self, row: usize, above: Option<usize>, by_order: bool) {
+        let Some(above) = above else { return };
+        let first = if by_order {
+            self.put_below.insert(above, row);
+            row
+        } else {
+            match self.first.get(&above) {
+                Some(first) => *first,
+                None => return,
+            }
+        };
+        self.first.insert(row, first);
+        self.last.insert(first, row);
+    }
+}
+
+/// Which call an entry answers; made where it is needed.
+#[derive(Default)]
+struct Callers<'a>(Option<HashMap<Cow<'a, str>, usize>>);
+
+impl<'a> Callers<'a> {
+    /// The row before that made the first call that a row answers, where it does nothing else.
+    fn of(&mut self, sheet: &'a Sheet, index: usize) -> Option<usize> {
+        let row = &sheet.rows[index];
+        let (_, block) = row.blocks().next().filter(|_| only_answers(row))?;
+        let calls = self.0.get_or_insert_with(|| {
+            let calls = sheet.each_block(Kind::ToolUse).filter(|(row, ..)| !sheet.rows[*row].gone);
+            let id = |row: usize, id| text::string(&sheet.rows[row].entry, id);
+            calls.filter_map(|(row, _, block)| Some((id(row, block.id)?, row))).collect()
+        });
+        let caller = calls.get(&text::string(&row.entry, block.id)?).copied();
+        caller.filter(|caller| *caller < index && sheet.rows[*caller].thread == row.thread)
+    }
+}
+
 fn look_up(sheet: &Sheet, roots: &HashSet<usize>) -> Vec<Found> {
     let rows = &sheet.rows;
     let mut known: Option<HashSet<&str>> = None;
     let mut latest: HashMap<&str, usize> = HashMap::with_capacity(rows.len());
     let threads = rows.iter().map(|row| row.thread + 1).max().unwrap_or(0);
     let mut last: Vec<Option<usize>> = vec![None; threads];
-    // Also those without a uuid, which nobody can name as a parent.
-    let mut last_said: Vec<Option<usize>> = vec![None; threads];
-    let mut all = Vec::with_capacity(rows.len());
+    let mut all: Vec<Found> = Vec::with_capacity(rows.len());
+    let mut lines = Lines::default();
+    let mut callers = Callers::default();
     for (index, row) in rows.iter().enumerate() {
         let uuid = row.entry.uuid.as_deref();
         let before = last[row.thread];
-        let said = last_said[row.thread];
-        let unnamed = said.filter(|said| rows[*said].entry.uuid.is_none());
-        let talks = row.speaker().is_some();
+        // A report of an error leads on, though nobody reads it.
+        let talks = row.speaker().is_some() || row.entry.api_error && !row.gone;
         let is_copy = row.gone && row.above.is_some();
         let is_root = roots.contains(&index);
-        let (above, mend) = match row.entry.parent.as_deref() {
+        let renamed = row.edit.as_ref().is_some_and(|edit| edit.uuid.is_some());
+        let odd = row.has_odd_parent();
+        let (above, mend) = match row.entry.parent.as_deref().filter(|_| !odd) {
             _ if is_copy => (row.above, None),
             _ if is_root => (None, None),
             _ if row.gone && row.entry.outline().boundary => (before, None),
-            None if uuid.is_none() => (said, None),
+            None if row.gone => (before, None),
+            None if odd => (before, Some(Mend::MissingParent)),
             None if !talks || row.thread != MAIN => (None, None),
-            None if unnamed.is_some() => (unnamed, None),
+            // Nobody could name it as a parent, or it could not name one: that is counted already.
+            None if renamed || before.is_some_and(|before| rows[before].entry.uuid.is_none()) => {
+                (before, None)
+            }
             None => (before, before.map(|_| Mend::MissingParent)),
             Some(parent)
                 if uuid == Some(parent) && latest.get(parent).is_none_or(|at| rows[*at].gone) =>
@@ -105,19 +183,33 @@ fn look_up(sheet: &Sheet, roots: &HashSet<usize>) -> Vec<Found> {
                 (before, Some(Mend::OwnParent))
             }
             Some(parent) => match latest.get(parent) {
-                Some(above) => (Some(*above), None),
+                Some(above) => (Some(lines.end(*above)), None),
                 None => {
                     let known = known.get_or_insert_with(|| {
                         rows.iter().filter_map(|row| row.entry.uuid.as_deref()).collect()
                     });
                     let behind = known.contains(parent);
-                    (before, Some(if behind { Mend::ParentBehind } else { Mend::LostParent }))
+                    // Answers that hang one below the other go on so.
+                    let is_answer = |row: usize| only_answers(&rows[row]);
+                    let beside =
+                        before.filter(|row| is_answer(*row)).and_then(|row| all[row].above);
+                    let caller = match beside.filter(|above| is_answer(*above)) {
+                        Some(_) => None,
+                        None => callers.of(sheet, index),
+                    };
+                    (
+                        caller.or(before),
+                        Some(if behind { Mend::ParentBehind } else { Mend::LostParent }),
+                    )
                 }
             },
         };
+        let named = row.entry.parent.as_deref().and_then(|parent| latest.get(parent).copied());
+        let by_order = mend.is_some() || uuid.is_none() || named != above;
+        lines.add(index, above, by_order && talks && !row.gone);
         // What has no place in the chain is not given one.
-        let renamed = row.edit.as_ref().is_some_and(|edit| edit.uuid.is_some());
-        let as_written = mend.is_none() && row.entry.parent.is_none() && !is_root && !renamed;
+        let as_written =
+            mend.is_none() && row.entry.parent.is_none() && !is_root && !renamed && !odd;
         all.push(Found { above, mend, as_written });
         if let Some(uuid) = uuid.filter(|_| !is_copy) {
             let talked = !talks && latest.get(uuid).is_some_and(|at| rows[*at].speaker().is_some());
@@ -128,10 +220,7 @@ fn look_up(sheet: &Sheet, roots: &HashSet<usize>) -> Vec<Found> {
         if row.gone {
             continue;
         }
-        if talks {
-            last_said[row.thread] = Some(index);
-        }
-        if uuid.is_some() && (talks || !row.entry.outline().parent.is_empty()) {
+        if row.uuid().is_some() && (talks || !row.entry.outline().parent.is_empty()) {
             last[row.thread] = Some(index);
         }
     }

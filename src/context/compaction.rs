@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use super::chain::only_answers;
 use super::report::Mend;
-use super::sheet::Sheet;
+use super::sheet::{Row, Sheet, Speaker};
 use crate::transcript::{RawObject, decode_string};
 
 /// The boundaries that count: those with a summary behind them. One without would hide everything that
@@ -13,14 +13,16 @@ pub(super) fn find(sheet: &mut Sheet) -> HashSet<usize> {
     let mut counting = HashSet::new();
     for index in 0..sheet.rows.len() {
         let row = &sheet.rows[index];
-        if row.gone || row.entry.kind != "system" || !row.entry.outline().boundary {
+        if !row.is_boundary() {
             continue;
         }
         let thread = row.thread;
         let next = sheet.rows[index + 1..]
             .iter()
             .find(|row| row.speaker().is_some() && row.thread == thread);
-        if next.is_some_and(|row| row.entry.outline().summary && !row.is_empty()) {
+        let is_summary =
+            |row: &Row| row.speaker() == Some(Speaker::User) && row.entry.outline().summary;
+        if next.is_some_and(|row| is_summary(row) && !row.is_empty()) {
             counting.insert(index);
         } else {
             sheet.rows[index].gone = true;

@@ -1,11 +1,13 @@
 //! Blocks that the API would refuse, each looked at by itself: see [`super::demand`].
 
+use super::foreign::{self, Site};
+use super::mark;
 use super::picture::{self, Fault};
 use super::policy::ThinkingPolicy;
 use super::report::Mend;
 use super::sheet::{Row, Sheet, Speaker};
 use super::text;
-use crate::transcript::{BlockOutline, Kind, MessageOutline, Shape, Span};
+use crate::transcript::{BlockOutline, Entry, Kind, MessageOutline, Shape, Span};
 
 /// The most images and documents of one request; older ones make way.
 const MOST_MEDIA: usize = 100;
@@ -19,9 +21,20 @@ struct Rules {
     many: bool,
     /// So many of the oldest images and documents go.
     surplus: usize,
+    /// So many of the oldest marks for the cache go.
+    marks: usize,
     thinking: ThinkingPolicy,
     /// The row from which on thinking is part of the current tool loop.
     loop_start: usize,
+}
+
+impl Rules {
+    /// True for a block whose mark has to go.
+    fn one_mark_too_many(&mut self, entry: &Entry, block: &BlockOutline) -> bool {
+        let goes = self.marks > 0 && mark::is_marked(entry, block);
+        self.marks -= usize::from(goes);
+        goes
+    }
 }
 
 /// What is to be done with one block.
@@ -50,6 +63,7 @@ pub(super) fn mend(sheet: &mut Sheet, thinking: ThinkingPolicy) {
     let mut rules = Rules {
         many: images > 1,
         surplus: media.len().saturating_sub(MOST_MEDIA),
+        marks: mark::surplus(sheet),
         thinking,
         loop_start: newest_prompt(sheet),
     };
@@ -98,7 +112,7 @@ fn carry_out(sheet: &mut Sheet, index: usize, verdicts: Vec<(usize, Verdict)>) {
             Verdict::Cut(mend) => {
                 row.cut(|place| place == block);
                 if mend == Mend::EmptyText {
-                    move_cache_mark(sheet, index, block);
+                    mark::hand_on(sheet, index, block);
                 }
                 mend
             }
@@ -127,35 +141,6 @@ fn carry_out(sheet: &mut Sheet, index: usize, verdicts: Vec<(usize, Verdict)>) {
         };
         sheet.note(index, mend);
     }
-}
-
-/// The mark of a text that went goes to the block before it, where one can carry it.
-fn move_cache_mark(sheet: &mut Sheet, index: usize, gone: usize) {
-    let row = &mut sheet.rows[index];
-    let Some(message) = row.message() else { return };
-    let mark = message.blocks[gone].cache;
-    if mark.is_empty() {
-        return;
-    }
-    let mark = row.entry.at(mark).to_owned();
-    let carries = |block: &BlockOutline| {
-        block.cache.is_empty()
-            && matches!(
-                block.kind,
-                Kind::Text | Kind::ToolUse | Kind::ToolResult | Kind::Image | Kind::Document
-            )
-    };
-    let before = row
-        .blocks()
-        .filter(|(place, block)| *place < gone && carries(block))
-        .map(|(place, _)| place)
-        .last();
-    if let Some(before) = before
-        && row.message().is_some_and(|message| message.shape == Shape::Blocks)
-    {
-        row.set(before, ("cache_control", Span::default()), &mark);
-    }
-    sheet.note(index, Mend::CacheMark);
 }
 
 #[allow(clippy::too_many_arguments, reason = "one look at one block needs all of it")]
@@ -191,11 +176,25 @@ fn judge(
             _ => Mend::MisplacedBlock,
         }));
     }
+    if let Some(said) = foreign::judge(entry, block, Site::Said(speaker)) {
+        return say(match said {
+            Some(said) => Verdict::Exchange(said, Mend::BrokenBlock),
+            None => Verdict::Cut(Mend::BrokenBlock),
+        });
+    }
+    let blank = block.kind == Kind::Text && text::is_blank(entry, block.text);
+    if rules.one_mark_too_many(entry, block) {
+        if blank {
+            return say(Verdict::Cut(Mend::CacheMark));
+        }
+        let none = "null".to_owned();
+        say(Verdict::Set("cache_control", block.cache, none, Mend::CacheMark));
+    }
     if block.half && !thinks {
         say(Verdict::Whole);
     }
     match block.kind {
-        Kind::Text if text::is_blank(entry, block.text) => say(Verdict::Cut(Mend::EmptyText)),
+        Kind::Text if blank => say(Verdict::Cut(Mend::EmptyText)),
         Kind::Thinking | Kind::Redacted => {
             let old = index < rules.loop_start;
             let strip = match rules.thinking {
@@ -251,9 +250,11 @@ fn judge_result(
 ) {
     let entry = &row.entry;
     let failed = entry.at(block.error);
-    let replaced = row.changes(place).is_some_and(|own| own.replaced);
+    let changes = row.changes(place);
+    let replaced = changes.is_some_and(|own| own.replaced);
     // An interrupt that was made plain has set the mark already.
-    if !replaced && !matches!(failed, "" | "true" | "false") {
+    let marked = changes.is_some_and(|own| own.places.iter().any(|(at, _)| *at == block.error));
+    if !marked && !matches!(failed, "" | "true" | "false") {
         let value = super::prune::is_true(failed).to_string();
         say(Verdict::Set("is_error", block.error, value, Mend::ResultContent));
     }
@@ -292,14 +293,16 @@ fn rewrite_inside(
     let message: &MessageOutline = row.message()?;
     let mut reason = None;
     let mut texts: Vec<String> = Vec::new();
-    let mut kept: Vec<Span> = Vec::new();
     for block in message.inside(place) {
         let changed = match block.kind {
             Kind::Text if text::is_blank(entry, block.text) => Some((None, Mend::EmptyText)),
             Kind::Image | Kind::Document => {
                 judge_media(row, block, rules).map(|(text, mend)| (Some(text), mend))
             }
-            Kind::Text | Kind::Other => None,
+            Kind::Text => None,
+            Kind::Other => {
+                foreign::judge(entry, block, Site::Result).map(|said| (said, Mend::BrokenBlock))
+            }
             Kind::Broken if entry.at(block.span).starts_with('"') => {
                 let said = entry.at(block.span);
                 let said = format!(r#"{{"type":"text","text":{said}}}"#);
@@ -311,10 +314,15 @@ fn rewrite_inside(
             _ => Some((None, Mend::MisplacedBlock)),
         };
         match changed {
-            None => {
-                kept.push(block.span);
-                texts.push(entry.at(block.span).to_owned());
+            None if rules.one_mark_too_many(entry, block) => {
+                reason.get_or_insert(Mend::CacheMark);
+                texts.push(text::splice(
+                    entry.raw(),
+                    block.span,
+                    &[(block.cache, "null".to_owned())],
+                ));
             }
+            None => texts.push(entry.at(block.span).to_owned()),
             Some((text, mend)) => {
                 reason.get_or_insert(mend);
                 texts.extend(text);
@@ -359,7 +367,7 @@ fn judge_media(row: &Row, block: &BlockOutline, rules: &mut Rules) -> Option<(St
     }
 }
 
-/// Which blocks who may say. What a model said in a form of tomorrow is kept: it came from the API.
+/// Which blocks who may say, as far as their outline tells.
 fn may_say(speaker: Speaker, kind: Kind) -> bool {
     match kind {
         Kind::Broken => false,

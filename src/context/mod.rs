@@ -15,8 +15,11 @@ mod chain;
 mod compaction;
 pub mod demand;
 mod expire;
+mod foreign;
 mod made;
+mod mark;
 mod mend;
+mod order;
 mod pair;
 mod picture;
 mod place;
@@ -27,6 +30,7 @@ mod sheet;
 #[cfg(test)]
 mod tests;
 mod text;
+mod thought;
 mod trim;
 mod turn;
 
@@ -75,7 +79,11 @@ impl View {
 
 /// The view of a record. The same record and policy always give the same bytes.
 pub fn view(entries: Vec<Entry>, policy: &Policy) -> View {
+    let (entries, late) = order::by_chain(entries);
     let mut sheet = Sheet::new(entries);
+    if late > 0 {
+        sheet.report.mended.insert(Mend::ParentBehind, late);
+    }
     expire::expire(&mut sheet, &policy.ephemeral);
     trim::trim(&mut sheet, &policy.trim);
     prune::prune(&mut sheet, &policy.prune);
@@ -87,12 +95,16 @@ pub fn view(entries: Vec<Entry>, policy: &Policy) -> View {
 
 /// The chain and its calls.
 fn settle(sheet: &mut Sheet) {
+    chain::give_names(sheet);
     chain::part_twins(sheet);
     chain::set_threads(sheet);
     let boundaries = compaction::find(sheet);
     chain::trace(sheet, &boundaries);
     compaction::carry_over(sheet, &boundaries);
     let stretches = stretches(sheet, &boundaries);
+    for stretch in &stretches {
+        turn::cut_loose_ends(sheet, &stretch.rows);
+    }
     see(sheet, &stretches, false);
     let mut places = place::Places::default();
     place::settle(sheet, &stretches, &mut places);
@@ -112,6 +124,9 @@ fn settle(sheet: &mut Sheet) {
         chain::join_roots(sheet, stretch, &order);
     }
     see(sheet, &stretches, true);
+    while thought::cut(sheet) {
+        see(sheet, &stretches, true);
+    }
     for row in &mut sheet.rows {
         // Only what is said is seen.
         row.live = row.live && row.speaker().is_some() && row.thread == chain::MAIN;

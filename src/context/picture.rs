@@ -88,10 +88,11 @@ pub(super) fn document(source: &str) -> Result<(), Fault> {
 
 /// Sources that the API fetches itself.
 fn elsewhere(fields: &RawObject<'_>, kind: Option<&str>) -> Result<(), Fault> {
-    let has = |name| fields.string(name).is_some_and(|text| !text.is_empty());
+    let string = |name| fields.string(name).unwrap_or_default();
+    let is_link = |url: String| url.starts_with("http://") || url.starts_with("https://");
     match kind {
-        Some("url") if has("url") => Ok(()),
-        Some("file") if has("file_id") => Ok(()),
+        Some("url") if is_link(string("url")) => Ok(()),
+        Some("file") if !string("file_id").is_empty() => Ok(()),
         _ => Err(Fault::Unusable("no source".to_owned())),
     }
 }

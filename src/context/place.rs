@@ -24,7 +24,6 @@ pub(super) struct Places {
 pub(super) fn settle(sheet: &mut Sheet, stretches: &[Stretch], places: &mut Places) {
     let mut new_ids = pair::part_calls(sheet, stretches);
     for stretch in stretches {
-        turn::cut_loose_ends(sheet, &stretch.rows);
         let mut turns = turn::turns(sheet, &stretch.rows);
         let calls = pair::answer(sheet, &mut turns, &mut new_ids);
         for turn in &turns {
@@ -79,8 +78,12 @@ fn close(sheet: &mut Sheet, turn: &Turn, calls: &[Call], places: &mut Places) {
     for _ in &ids {
         sheet.note(answer, Mend::UnansweredCall);
     }
-    for index in sheet.below(last) {
-        if index != answer && !is_head_of(sheet, turn, index) {
+    let below = sheet.below(last);
+    // Several answers stay side by side below their call; one leads on.
+    let parallel = below.iter().filter(|row| only_answers(&sheet.rows[**row])).count() > 2;
+    for index in below {
+        let stays = parallel && only_answers(&sheet.rows[index]);
+        if index != answer && !stays && !is_head_of(sheet, turn, index) {
             sheet.hang(index, Some(answer));
         }
     }

@@ -131,8 +131,10 @@ mends! {
     MissingParent = "view.missing_parent",
     /// It names itself as the entry before it.
     OwnParent = "view.own_parent",
-    /// It names an entry behind it as the one before it, so that the chain runs in a circle.
+    /// It names an entry behind it as the one before it; it was put behind that one, or bridged.
     ParentBehind = "view.parent_behind",
+    /// An entry without a usable uuid; it got one.
+    MissingUuid = "view.missing_uuid",
     /// Two entries with one uuid; the second went or got another.
     SharedUuid = "view.shared_uuid",
     /// A compaction without a summary; it does not count.

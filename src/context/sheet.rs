@@ -72,18 +72,30 @@ impl Row {
         }
     }
 
-    /// Who speaks in it, where it is part of a conversation.
+    /// Who speaks in it, where it is part of a conversation. Reports of the API's errors are not: clients
+    /// leave them out.
     pub(super) fn speaker(&self) -> Option<Speaker> {
         match self.entry.kind.as_str() {
-            _ if self.gone => None,
+            _ if self.gone || self.entry.api_error => None,
             "user" => Some(Speaker::User),
             "assistant" => Some(Speaker::Assistant),
             _ => None,
         }
     }
 
+    /// True where a compaction begins.
+    pub(super) fn is_boundary(&self) -> bool {
+        !self.gone && self.entry.kind == "system" && self.entry.outline().boundary
+    }
+
     pub(super) fn message(&self) -> Option<&MessageOutline> {
         self.entry.outline().message.as_ref()
+    }
+
+    /// The API's id of its message, as a literal.
+    pub(super) fn message_id(&self) -> Option<&str> {
+        let id = self.entry.at(self.message()?.id);
+        (id.len() > 2 && id.starts_with('"')).then_some(id)
     }
 
     /// The blocks that are left of the entry's own, with their places in the outline.
@@ -171,6 +183,14 @@ impl Row {
         }
     }
 
+    /// True where its parent is neither a uuid nor null.
+    pub(super) fn has_odd_parent(&self) -> bool {
+        match self.entry.parent.as_deref() {
+            Some(parent) => parent.is_empty(),
+            None => !matches!(self.entry.at(self.entry.outline().parent), "" | "null"),
+        }
+    }
+
     /// The uuid that it has in the view.
     pub(super) fn uuid(&self) -> Option<&str> {
         let new = self.edit.as_ref().and_then(|edit| edit.uuid.as_deref());
@@ -182,7 +202,7 @@ impl Row {
         let Some(message) = self.message() else { return String::new() };
         let block = &message.blocks[own.block];
         let mut out = match (message.shape, own.places.is_empty()) {
-            (_, false) => splice(self.entry.raw(), block.span, &own.places),
+            (_, false) => text::splice(self.entry.raw(), block.span, &own.places),
             (Shape::Text, true) => {
                 format!(r#"{{"type":"text","text":{}}}"#, self.entry.at(block.span))
             }
@@ -200,7 +220,7 @@ impl Row {
         let outline = self.entry.outline();
         let mut places = edit.map(|edit| edit.places.clone()).unwrap_or_default();
         let quoted = |id: Option<&str>| id.map_or_else(|| "null".to_owned(), text::literal);
-        let mut add_parent = None;
+        let (mut add_uuid, mut add_parent) = (None, None);
         if let Some(parent) = parent {
             if outline.parent.is_empty() {
                 add_parent = Some(quoted(parent));
@@ -209,7 +229,11 @@ impl Row {
             }
         }
         if let Some(uuid) = edit.and_then(|edit| edit.uuid.as_deref()) {
-            places.push((outline.uuid, text::literal(uuid)));
+            if outline.uuid.is_empty() {
+                add_uuid = Some(text::literal(uuid));
+            } else {
+                places.push((outline.uuid, text::literal(uuid)));
+            }
         }
         if let (Some(pieces), Some(message)) =
             (edit.and_then(|edit| edit.pieces.as_ref()), self.message())
@@ -217,16 +241,18 @@ impl Row {
             self.write_pieces(message, pieces, &mut places);
         }
         let whole = Span::new(0, self.entry.raw().len());
-        let mut text = splice(self.entry.raw(), whole, &places);
+        let mut text = text::splice(self.entry.raw(), whole, &places);
         let edited = |text: &str| -> Result<String, serde_json::Error> {
             let mut text = text.to_owned();
             if edit.is_some_and(|edit| edit.without_copy) && outline.has_copy {
                 text = crate::transcript::remove_field(&text, "toolUseResult")?;
             }
-            match &add_parent {
-                Some(parent) => crate::transcript::splice_field(&text, "parentUuid", parent),
-                None => Ok(text),
+            for (name, value) in [("parentUuid", &add_parent), ("uuid", &add_uuid)] {
+                if let Some(value) = value {
+                    text = crate::transcript::splice_field(&text, name, value)?;
+                }
             }
+            Ok(text)
         };
         if let Ok(done) = edited(&text) {
             text = done;
@@ -374,7 +400,7 @@ impl Sheet {
                 continue;
             }
             let wanted = self.climb(row.above).and_then(|above| self.rows[above].uuid());
-            if wanted != row.entry.parent.as_deref() {
+            if wanted != row.entry.parent.as_deref() || row.has_odd_parent() {
                 parents.insert(index, wanted.map(str::to_owned));
             }
         }
@@ -393,23 +419,4 @@ impl Sheet {
         }
         (entries, live, self.report, self.archived)
     }
-}
-
-/// A part of `text` with places in it exchanged.
-fn splice(text: &str, part: Span, places: &[(Span, String)]) -> String {
-    let mut sorted: Vec<&(Span, String)> = places.iter().collect();
-    sorted.sort_by_key(|(place, _)| place.start());
-    let mut out = String::with_capacity(part.len());
-    let mut at = part.start();
-    for (place, with) in sorted {
-        // Two changes of one place cannot both be carried out; the first one counts.
-        if place.start() < at {
-            continue;
-        }
-        out.push_str(&text[at..place.start()]);
-        out.push_str(with);
-        at = place.end();
-    }
-    out.push_str(&text[at..part.end()]);
-    out
 }

@@ -119,6 +119,25 @@ pub(super) fn without_halves(json: &str) -> String {
     out
 }
 
+/// A part of `text` with places in it exchanged.
+pub(super) fn splice(text: &str, part: Span, places: &[(Span, String)]) -> String {
+    let mut sorted: Vec<&(Span, String)> = places.iter().collect();
+    sorted.sort_by_key(|(place, _)| place.start());
+    let mut out = String::with_capacity(part.len());
+    let mut at = part.start();
+    for (place, with) in sorted {
+        // Two changes of one place cannot both be carried out; the first one counts.
+        if place.start() < at {
+            continue;
+        }
+        out.push_str(&text[at..place.start()]);
+        out.push_str(with);
+        at = place.end();
+    }
+    out.push_str(&text[at..part.end()]);
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

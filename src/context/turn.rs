@@ -59,7 +59,7 @@ pub(super) fn turns(sheet: &Sheet, rows: &[usize]) -> Vec<Turn> {
 /// True where a row is one more entry of the turn's message.
 fn continues(sheet: &Sheet, turn: &Turn, row: &Row, spoken: bool) -> bool {
     let Some(last) = turn.last_head else { return false };
-    let id = message_id(row);
+    let id = row.message_id();
     let follows = || {
         row.above.is_some_and(|above| {
             let own = turn.rows.contains(&above);
@@ -67,12 +67,7 @@ fn continues(sheet: &Sheet, turn: &Turn, row: &Row, spoken: bool) -> bool {
             own && (above.speaker() == Some(Speaker::Assistant) || only_answers(above))
         })
     };
-    id.is_some() && id == message_id(&sheet.rows[last]) && (!spoken || follows())
-}
-
-fn message_id(row: &Row) -> Option<&str> {
-    let id = row.entry.at(row.message()?.id);
-    (id.len() > 2 && id.starts_with('"')).then_some(id)
+    id.is_some() && id == sheet.rows[last].message_id() && (!spoken || follows())
 }
 
 /// A message that has a live part is live as a whole, with what answers it.

@@ -37,9 +37,10 @@ pub(super) fn check(rows: &[Row], findings: &mut Findings) -> Vec<bool> {
     let leaf = rows.iter().rposition(|row| row.speaks && row.uuid.is_some());
     let Some(leaf) = leaf else { return vec![false; rows.len()] };
     let main = line(leaf, parent).places;
-    let reached = reach(rows, &main);
-    // What lies before a compaction hangs at roots of its own.
+    // What lies before a compaction hangs at roots of its own, and is not read any more: also not what
+    // belongs to a message that was being written when the compaction came.
     let start = main.last().filter(|root| rows[**root].boundary).copied().unwrap_or(0);
+    let reached = reach(rows, &main, start);
     for (at, row) in rows.iter().enumerate().skip(start) {
         if row.speaks && row.uuid.is_some() && !reached[at] {
             let above = line(at, parent).places;
@@ -51,12 +52,12 @@ pub(super) fn check(rows: &[Row], findings: &mut Findings) -> Vec<bool> {
 }
 
 /// The line, and what stands beside it where parallel calls fork.
-fn reach(rows: &[Row], line: &[usize]) -> Vec<bool> {
+fn reach(rows: &[Row], line: &[usize], start: usize) -> Vec<bool> {
     let mut reached = vec![false; rows.len()];
     line.iter().for_each(|at| reached[*at] = true);
     let messages: HashSet<&str> = line.iter().filter_map(|at| rows[*at].message_id()).collect();
     let mut callers: HashSet<&str> = HashSet::new();
-    for (at, row) in rows.iter().enumerate() {
+    for (at, row) in rows.iter().enumerate().skip(start) {
         let part = row.message_id().is_some_and(|id| messages.contains(id));
         let result = !row.assistant
             && row.only_results()

@@ -11,7 +11,7 @@
 //! end of a request: what the API allows in a final message of the model is not allowed.
 //!
 //! Which rows those are, a walk from the last one along its parents tells, up to the last compaction;
-//! parallel calls and their results fork there and belong to it. Branches that were given up do not.
+//! parallel calls and their results fork there and belong to it, as far as they stand behind that compaction. Branches that were given up do not.
 
 mod block;
 mod chain;
@@ -87,7 +87,7 @@ pub enum Demand {
     ImageSource,
     /// "Could not process image": the bytes are a picture of the kind that was announced.
     ImageBytes,
-    /// "image dimensions exceed max allowed size": 8000 pixels, 2000 where more than 20 come along.
+    /// "image dimensions exceed max allowed size": 8000 pixels, 2000 where there are several.
     ImageDimensions,
     /// "image exceeds 5 MB maximum", measured in base64.
     ImageSize,
@@ -161,7 +161,13 @@ pub fn sent(view: &[Entry]) -> Vec<usize> {
 }
 
 fn read(view: &[Entry]) -> Vec<read::Row> {
-    view.iter().enumerate().map(|(at, entry)| read::Row::read(at, entry.raw())).collect()
+    let rows = view.iter().enumerate().map(|(at, entry)| read::Row::read(at, entry.raw()));
+    let mut rows: Vec<read::Row> = rows.collect();
+    // A transcript of side entries only is a subagent's own.
+    if rows.iter().any(|row| row.speaks && !row.side) {
+        rows.iter_mut().for_each(|row| row.speaks &= !row.side);
+    }
+    rows
 }
 
 /// Checks that each thinking block of `view` is, byte for byte, one of `record`.

@@ -11,6 +11,8 @@ use serde_json::value::RawValue;
 pub(super) struct Row {
     pub(super) at: usize,
     pub(super) assistant: bool,
+    /// It is a subagent's.
+    pub(super) side: bool,
     /// It is part of the conversation.
     pub(super) speaks: bool,
     /// A conversation that is resumed begins here.
@@ -51,7 +53,8 @@ impl Row {
         Self {
             at,
             assistant: kind == "assistant",
-            speaks: matches!(kind.as_str(), "user" | "assistant") && !failed && !sidechain,
+            side: sidechain,
+            speaks: matches!(kind.as_str(), "user" | "assistant") && !failed,
             boundary: kind == "system" && value("subtype") == "compact_boundary" && !sidechain,
             uuid: value("uuid").as_str().filter(|uuid| !uuid.is_empty()).map(str::to_owned),
             parent: match value("parentUuid") {

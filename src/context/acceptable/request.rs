@@ -8,8 +8,8 @@ use super::read::Row;
 use super::{Demand, Findings, picture};
 
 const MOST_CACHE_MARKS: usize = 4;
-/// With more pictures than this each must be smaller.
-const MANY_PICTURES: usize = 20;
+/// With more pictures than this each must be smaller; see `demand`.
+const MANY_PICTURES: usize = 1;
 const LONGEST_OF_MANY: u32 = 2000;
 
 /// One message of the request.
